@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { TaskFilter } from '../filter.ts';
 import type { Retention } from '../retention.ts';
+import type { ChangeFilter, ChangeRecord } from '../store/changes.ts';
 import type {
   ClockRecord,
   CountsBy,
@@ -34,6 +35,11 @@ export class Administration {
   /** As `countsBy` of the store. */
   countsBy<By extends keyof CountsBy>(by: By, most: number): Promise<readonly CountsBy[By][]> {
     return this.#store.records.countsBy(by, most);
+  }
+
+  /** As `changes` of the store. */
+  changes(filter: ChangeFilter): Promise<readonly ChangeRecord[]> {
+    return this.#store.records.changes(filter);
   }
 
   /** At most so many of the sources that need a person, are down or are held, in this order. */

@@ -1,6 +1,7 @@
 import { formatDuration } from '../duration.ts';
 import { printFilter } from '../filter.ts';
 import { formatRate } from '../pace.ts';
+import type { RedrivePlan } from '../queue/redrives.ts';
 import { REDRIVE_SKIPS, type RedriveSkip, type RedriveState, redriveTime } from '../redrive.ts';
 import type { RedriveFilter, RedriveOfTask, RedriveRecord } from '../store/redrives.ts';
 import type { Style } from './glyphs.ts';
@@ -102,6 +103,16 @@ export function redriveJson(redrive: RedriveRecord): object {
     ended_otherwise: redrive.endedOtherwise,
     undecided: undecidedOf(redrive),
     takes_at_least_ms: redriveTime(leftOf(redrive), redrive.perSecond),
+  };
+}
+
+/** What a redrive would do, for JSON. */
+export function planJson({ matches, mayRunTwice, mustNotRunTwice, takesAtLeast }: RedrivePlan): object {
+  return {
+    matches,
+    may_run_twice: mayRunTwice,
+    must_not_run_twice: mustNotRunTwice,
+    takes_at_least_ms: takesAtLeast,
   };
 }
 

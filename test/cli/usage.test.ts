@@ -134,7 +134,7 @@ describe('what cannot be meant is refused before anything is opened', () => {
     ['sources close x', 'did you mean: holdfast sources hold?'],
     ['sources hold', "missing required argument 'name'"],
     ['sources hold a b', 'too many arguments'],
-    ['sources release x --note y', "unknown option '--note'"],
+    ['sources release x --for 2h', "unknown option '--for'"],
     ['queues hold x', 'did you mean: holdfast queues pause?'],
     ['queues w1', 'there is: holdfast queues pause NAME'],
     ['queues order mail', "missing required argument 'order'"],

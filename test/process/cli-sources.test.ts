@@ -43,6 +43,21 @@ describe.concurrent('holdfast sources', () => {
       stdout: '',
       stderr: 'Every source is in its normal state, and none has ready or running tasks.\n',
     });
+    expect(rows((await project.run('sources', 'show', 'cmd:echo')).stdout)).toEqual([
+      'source cmd:echo',
+      'state normal',
+      'tasks 0 ready, 0 running',
+      expect.stringMatching(/^actions [\d:]+ released by WHO$/),
+      expect.stringMatching(/^[\d:]+ held by WHO$/),
+      expect.stringMatching(/^[\d:]+ held by WHO: too loud$/),
+    ]);
+    const { document } = await project.json<{ spans: object[]; changes: { note: string | null }[] }>(
+      'sources',
+      'show',
+      'cmd:echo',
+    );
+    expect(document.spans).toEqual([{ from: expect.any(String), to: expect.any(String), condition: 'held' }]);
+    expect(document.changes.map(({ note }) => note)).toEqual([null, null, 'too loud']);
     expect((await project.run('sources', 'release', 'cmd:echo')).stdout).toBe('○ cmd:echo was not held\n');
   });
 
@@ -92,6 +107,8 @@ describe.concurrent('holdfast sources', () => {
       schema: 'holdfast.sources/v1',
       items: [source],
       more: false,
+      since: expect.any(String),
+      timelines: [{ source: 'cmd:echo', spans: [{ from: expect.any(String), to: null, condition: 'held' }] }],
     });
     expect((await project.json('sources', 'release', 'cmd:echo')).document).toEqual({
       schema: 'holdfast.sources.release/v1',

@@ -1,14 +1,12 @@
 import type { Command } from 'commander';
-import type { Limits } from '../../pace.ts';
+import { type Queue, queueJson, queuesOf } from '../../documents/queues.ts';
 import type { Operations } from '../../queue/operations.ts';
-import type { QueueCounts } from '../../store/store.ts';
 import { QUEUE_ORDERS, type QueueOrder } from '../../task.ts';
-import { type DoneBy, doneByJson, doneByWords } from '../../views/done-by.ts';
+import { doneByWords } from '../../views/done-by.ts';
 import { type ShownState, signOf } from '../../views/glyphs.ts';
 import { plural } from '../../views/plural.ts';
-import { limitsJson } from '../../views/source-list.ts';
 import { limitWords } from '../../views/source-state.ts';
-import { lasting, rfc3339 } from '../../views/times.ts';
+import { lasting } from '../../views/times.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import type { Exit } from '../action.ts';
 import type { Cli } from '../cli.ts';
@@ -22,23 +20,10 @@ import { declareSubcommands } from '../subcommands.ts';
 import { nearest } from '../suggest.ts';
 import type { Column } from '../terminal/table.ts';
 
-/** How many scheduled tasks are read to find their queues: those that fall due next. */
-const MOST_SCHEDULED = 20_000;
-
 interface Flags extends LimitFlags {
   readonly note?: string;
   readonly fair?: boolean;
   readonly exact?: boolean;
-}
-
-/** A queue as this command shows it. */
-interface Queue extends QueueCounts, Limits {
-  readonly order: QueueOrder;
-  readonly fair: boolean;
-  readonly paused?: DoneBy;
-  /** Since when its oldest ready task waits, if it is fifo, and its longest execution runs. */
-  readonly oldestReady?: number;
-  readonly oldestRunning?: number;
 }
 
 export function declare(command: Command): void {
@@ -51,11 +36,11 @@ export function declare(command: Command): void {
       action: (cli, [name], flags) => pause(cli, name as string, flags),
     },
     {
-      usage: 'resume NAME',
+      usage: 'resume NAME [--note TEXT]',
       summary: 'resume a paused queue',
       alsoCalled: ['release', 'unpause', 'start', 'continue'],
-      declare: (resume) => resume.argument('<name>'),
-      action: (cli, [name]) => resume(cli, name as string),
+      declare: (resume) => resume.argument('<name>').option('--note <text>', 'a note about why'),
+      action: (cli, [name], flags) => resume(cli, name as string, flags),
     },
     {
       usage: `order NAME ${QUEUE_ORDERS.join('|')} [--fair|--exact]`,
@@ -100,25 +85,6 @@ async function list(cli: Cli): Promise<void> {
   });
 }
 
-async function queuesOf(holdfast: Operations): Promise<Queue[]> {
-  const { administration } = holdfast;
-  const settings = new Map((await holdfast.queues()).map(({ name, ...record }) => [name, record]));
-  const ready = new Map(
-    (await administration.oldestReady()).map(({ queue, since }) => [queue, { oldestReady: since }]),
-  );
-  const running = new Map(
-    (await administration.oldestRunning()).map(({ queue, since }) => [queue, { oldestRunning: since }]),
-  );
-  return (await administration.countsBy('queue', MOST_SCHEDULED)).map((counts) => ({
-    order: 'fifo',
-    fair: false,
-    ...settings.get(counts.name),
-    ...ready.get(counts.name),
-    ...running.get(counts.name),
-    ...counts,
-  }));
-}
-
 function print(cli: Cli, queues: readonly Queue[], now: number): void {
   const { terminal } = cli;
   const age = (since: number | undefined) => (since === undefined ? '' : lasting(since, now));
@@ -151,22 +117,6 @@ function print(cli: Cli, queues: readonly Queue[], now: number): void {
   if (first) terminal.note(`Resume one: ${cli.command(`queues resume ${quoted(first.name)}`)}`);
 }
 
-function queueJson(queue: Queue): object {
-  const { name, order, fair, paused, ready, running, scheduled, exact, oldestReady, oldestRunning } = queue;
-  return {
-    name,
-    order,
-    fair,
-    limits: limitsJson(queue),
-    paused: doneByJson(paused),
-    ready,
-    running,
-    oldest_ready_at: rfc3339(oldestReady),
-    oldest_running_at: rfc3339(oldestRunning),
-    scheduled: { value: scheduled, exact },
-  };
-}
-
 // ── Change ──
 
 async function pause(cli: Cli, name: string, { note }: Flags): Promise<Exit> {
@@ -187,11 +137,11 @@ async function pause(cli: Cli, name: string, { note }: Flags): Promise<Exit> {
   });
 }
 
-async function resume(cli: Cli, name: string): Promise<void> {
+async function resume(cli: Cli, name: string, { note }: Flags): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await queueNamed(holdfast, name);
     if (!before) throw unknownName(cli, { kind: 'queue', name, known: await namesOf(holdfast) });
-    await holdfast.resumeQueue(name, { actor: cli.actor });
+    await holdfast.resumeQueue(name, { actor: cli.actor, ...(note !== undefined && { note }) });
     const queue = await queueNamed(holdfast, name);
     const ready = queue?.ready ?? 0;
     tell(cli, 'resume', queue, {

@@ -4,7 +4,7 @@ import type { Operations } from '../../queue/operations.ts';
 import type { RedriveOptions, RedrivePlan } from '../../queue/redrives.ts';
 import { documentOf } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
-import { redriveJson } from '../../views/redrive-text.ts';
+import { planJson, redriveJson } from '../../views/redrive-text.ts';
 import { act, type Exit } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -66,15 +66,6 @@ export async function redrive(cli: Cli, terms: readonly string[], flags: Redrive
       ...(acceptDuplicate && { acceptDuplicate }),
     });
   });
-}
-
-function planJson({ matches, mayRunTwice, mustNotRunTwice, takesAtLeast }: RedrivePlan): object {
-  return {
-    matches,
-    may_run_twice: mayRunTwice,
-    must_not_run_twice: mustNotRunTwice,
-    takes_at_least_ms: takesAtLeast,
-  };
 }
 
 function tellPlan({ terminal }: Cli, plan: RedrivePlan, acceptsDuplicate: boolean): void {

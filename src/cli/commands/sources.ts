@@ -1,10 +1,19 @@
 import type { Command } from 'commander';
+import {
+  listedSources,
+  MOST_OTHERS,
+  type SourcesSeen,
+  shownSource,
+  shownSourceContent,
+  sourceOf,
+  sourcesContent,
+} from '../../documents/sources.ts';
 import type { Operations } from '../../queue/operations.ts';
-import type { SourceCounts } from '../../store/store.ts';
 import { GLYPHS } from '../../views/glyphs.ts';
 import { plural } from '../../views/plural.ts';
-import { type ListedSource, listedSource, sourceJson } from '../../views/source-list.ts';
-import { seenSource } from '../../views/source-state.ts';
+import { changeWords, outageWords } from '../../views/source-history.ts';
+import { type ListedSource, sourceJson } from '../../views/source-list.ts';
+import { clockTime } from '../../views/times.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import type { Exit } from '../action.ts';
 import type { Cli } from '../cli.ts';
@@ -17,9 +26,6 @@ import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import type { Column } from '../terminal/table.ts';
-
-/** How many sources are listed that are in their normal state: those with the most tasks. */
-const MOST_OTHERS = 50;
 
 interface Flags extends LimitFlags {
   readonly note?: string;
@@ -43,24 +49,32 @@ export function declare(command: Command): void {
       action: (cli, [name], flags) => hold(cli, name as string, flags),
     },
     {
-      usage: 'release NAME',
+      usage: 'show NAME',
+      summary: 'the state of one source, its outages of the last 7 days, and who held or released it',
+      alsoCalled: ['status', 'info', 'history', 'outages'],
+      declare: (show) => show.argument('<name>'),
+      action: (cli, [name]) => show(cli, name as string),
+    },
+    {
+      usage: 'release NAME [--note TEXT]',
       summary: 'release a source that is held, down, asked to wait or needs a person',
       alsoCalled: ['open', 'resume', 'unhold'],
       declare: (release) =>
         release
           .argument('<name>')
+          .option(...note)
           .addHelpText(
             'after',
             '\nThe tasks of a held source go on in the order of their queues. Those of one that was down are released slowly, and one that\nneeded a person is tested first, with one task at a time.',
           ),
-      action: (cli, [name]) => release(cli, name as string),
+      action: (cli, [name], flags) => release(cli, name as string, flags),
     },
     {
-      usage: 'probe NAME',
+      usage: 'probe NAME [--note TEXT]',
       summary: 'test a source that is down with its next task, now',
       alsoCalled: ['test', 'check', 'try'],
-      declare: (probe) => probe.argument('<name>'),
-      action: (cli, [name]) => probe(cli, name as string),
+      declare: (probe) => probe.argument('<name>').option(...note),
+      action: (cli, [name], flags) => probe(cli, name as string, flags),
     },
     {
       usage: 'limit NAME [--pace 10/s] [--concurrency 4] | --none',
@@ -90,31 +104,12 @@ A source is what a task touches, such as imap:INBOX or cmd:rsync; \`holdfast lis
 
 async function list(cli: Cli): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
-    const all = await sourcesOf(holdfast, MOST_OTHERS + 1);
-    const special = all.filter(({ state }) => state !== 'normal');
-    const others = all.filter(({ state }) => state === 'normal');
-    const shown = [...special, ...others.slice(0, MOST_OTHERS)];
-    const more = others.length > MOST_OTHERS;
-    const now = holdfast.now();
-    const items = shown.map((source) => sourceJson(source, now));
-    cli.terminal.answer('sources', { items, more }, () => print(cli, shown, more));
+    const seen = await listedSources(holdfast);
+    cli.terminal.answer('sources', sourcesContent(seen), () => print(cli, seen));
   });
 }
 
-/** Those that are not in their normal state, and at most so many others. */
-async function sourcesOf(holdfast: Operations, mostOthers: number): Promise<ListedSource[]> {
-  const now = holdfast.now();
-  const records = new Map((await holdfast.sources.list()).map((record) => [record.name, record]));
-  const counts = await holdfast.administration.countsBy('source', mostOthers + records.size);
-  const counted = new Map<string, SourceCounts>(counts.map((count) => [count.name, count]));
-  const names = [...new Set([...records.keys(), ...counted.keys()])];
-  return names.map((name) => {
-    const { ready = 0, running = records.get(name)?.running ?? 0 } = counted.get(name) ?? {};
-    return listedSource(seenSource(records.get(name) ?? { name }), { name, ready, running }, now);
-  });
-}
-
-function print(cli: Cli, sources: readonly ListedSource[], more: boolean): void {
+function print(cli: Cli, { sources, more }: SourcesSeen): void {
   const { terminal } = cli;
   const rows = sources.map(({ name, state, glyph, style, words, ready, running, budget, next, cause }) => [
     { text: glyph, style },
@@ -133,6 +128,43 @@ function print(cli: Cli, sources: readonly ListedSource[], more: boolean): void 
   if (first) terminal.note(`Release one: ${cli.command(`sources release ${quoted(first.name)}`)}`);
   const down = sources.find(({ state }) => state === 'down');
   if (down) terminal.note(`Test one now: ${cli.command(`sources probe ${quoted(down.name)}`)}`);
+}
+
+// ── Show ──
+
+/** How many outages and changes are printed. */
+const MOST_PRINTED = 20;
+
+async function show(cli: Cli, name: string): Promise<void> {
+  return withStore(cli, {}, async (holdfast) => {
+    await knownSource(cli, holdfast, name);
+    const shown = await shownSource(holdfast, name);
+    const { source, outages, changes, now } = shown;
+    const { terminal } = cli;
+    terminal.answer('sources.show', shownSourceContent(shown), () => {
+      const { glyph, style, words, cause, next, ready, running, limits, budget } = source;
+      const lines: readonly (readonly [label: string, words: string])[] = [
+        ['state', `${terminal.out.paint(style, glyph)} ${words}`.trim()],
+        ['why', visible(cause)],
+        ['next', next],
+        ['tasks', `${ready} ready, ${running} running`],
+        ['limits', limits],
+        ['budget', budget],
+        ...outages
+          .toReversed()
+          .slice(0, MOST_PRINTED)
+          .map((outage, i) => [i === 0 ? 'outages' : '', outageWords(outage, now)] as const),
+        ...changes
+          .filter(({ by }) => by !== undefined)
+          .slice(0, MOST_PRINTED)
+          .map(
+            (change, i) => [i === 0 ? 'actions' : '', `${clockTime(change.at, now)}  ${changeWords(change)}`] as const,
+          ),
+      ];
+      terminal.result(terminal.out.paint('strong', `source ${visible(name)}`));
+      for (const [label, text] of lines) if (text !== '') terminal.result(`${label.padEnd(8)} ${text}`);
+    });
+  });
 }
 
 // ── Hold, release, probe, limit ──
@@ -166,10 +198,10 @@ async function hold(cli: Cli, name: string, { note, until, for: time }: Flags): 
   });
 }
 
-async function release(cli: Cli, name: string): Promise<void> {
+async function release(cli: Cli, name: string, { note }: Flags): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await knownSource(cli, holdfast, name);
-    await holdfast.sources.release(name, { actor: cli.actor });
+    await holdfast.sources.release(name, { actor: cli.actor, ...(note !== undefined && { note }) });
     const source = await sourceOf(holdfast, name);
     const words = before.holdsTasks ? `is released${afterRelease(source)}` : 'was not held';
     tell(cli, holdfast, 'release', source, { changed: before.holdsTasks, words });
@@ -185,10 +217,10 @@ function afterRelease({ state, ready }: ListedSource): string {
   return ready > 0 ? `: ${plural(ready, 'ready task goes', 'ready tasks go')} on${slowly}` : '';
 }
 
-async function probe(cli: Cli, name: string): Promise<void> {
+async function probe(cli: Cli, name: string, { note }: Flags): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await knownSource(cli, holdfast, name);
-    const changed = await holdfast.sources.probe(name, { actor: cli.actor });
+    const changed = await holdfast.sources.probe(name, { actor: cli.actor, ...(note !== undefined && { note }) });
     const source = await sourceOf(holdfast, name);
     const words = changed
       ? source.ready > 0
@@ -237,11 +269,4 @@ async function knownSource(cli: Cli, holdfast: Operations, name: string): Promis
   const known = [...new Set([...special, ...(await holdfast.administration.sourceNames())])];
   if (!known.includes(name)) throw unknownName(cli, { kind: 'source', name, known });
   return source;
-}
-
-/** Finds a source in any state. One in its normal state may not be among those with the most tasks. */
-async function sourceOf(holdfast: Operations, name: string): Promise<ListedSource> {
-  const all = await sourcesOf(holdfast, Number.MAX_SAFE_INTEGER);
-  const found = all.find((source) => source.name === name);
-  return found ?? listedSource(seenSource({ name }), { name, ready: 0, running: 0 }, holdfast.now());
 }

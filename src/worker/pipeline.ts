@@ -68,6 +68,8 @@ export class Pipeline implements WorkerHandlers {
   readonly #unwritten = new Set<Execution>();
   /** Claims that are being settled without a start. */
   readonly #unbegun = new Set<Claimed>();
+  /** Executions whose handlers are called at the end of this turn. */
+  #starting: { readonly execution: Execution; readonly onEnded: (ended: Ended) => void }[] = [];
   #begun = 0;
 
   constructor(options: PipelineOptions) {
@@ -105,15 +107,24 @@ export class Pipeline implements WorkerHandlers {
       void this.handBack(claimed, refusal).then(onEnded);
       return;
     }
-    const execution = this.#start(claimed);
-    execution.run((judged) => {
-      if (execution.ended) this.#freeSlot(execution, saysSomething(judged.outcome));
-      this.#settle(execution, judged, (ended) => {
-        this.#leave(execution, ended);
-        onEnded(ended);
+    this.#starting.push({ execution: this.#start(claimed), onEnded });
+    // The caller must have the execution before its handler starts. All that start in this turn share the microtask.
+    if (this.#starting.length === 1) queueMicrotask(() => this.#beginAll());
+  }
+
+  #beginAll(): void {
+    const all = this.#starting;
+    this.#starting = [];
+    for (const { execution, onEnded } of all) {
+      execution.begin((judged) => {
+        if (execution.ended) this.#freeSlot(execution, saysSomething(judged.outcome));
+        this.#settle(execution, judged, (ended) => {
+          this.#leave(execution, ended);
+          onEnded(ended);
+        });
+        if (judged.outcome.kind === 'success') this.#options.onRoom();
       });
-      if (judged.outcome.kind === 'success') this.#options.onRoom();
-    });
+    }
   }
 
   /** Settles a claim whose handler was not called: nothing is charged, and the task runs again. Never rejects. */

@@ -20,8 +20,21 @@ const WAITING = ['test/process/{outage,redrive}.test.ts'];
 /** Those of them that `npm test` runs: the others are `npm run test:processes`, for all together take too long. */
 const SLICE = ['test/docs/**/*.test.ts', 'test/mistakes/compiler.test.ts', 'test/process/{durability,worker}.test.ts'];
 
-/** Node's own SQLite, which Node 20 does not have: `npm run test:node-sqlite`, which runs them with newer versions of Node. */
+/** Node's own SQLite, which Node 20 does not have. A part of the tests that newer versions of Node run. */
 const NODE_SQLITE = ['test/node-sqlite/**/*.test.ts'];
+
+/**
+ * What cannot depend on the version of Node, or says nothing new there: the store on PostgreSQL, rules over plain values, the source as text.
+ * `npm run test:node22` and `test:node24` run the other fast tests, on Node's own SQLite.
+ */
+const ONE_VERSION = [
+  'test/contract/postgres.test.ts',
+  'test/store/postgres-*.test.ts',
+  'test/{config,property,simulator,source}/**/*.test.ts',
+  'test/failure/{adaptive,families,foresee,policy,presets,reasons-said}*.test.ts',
+  'test/architecture.test.ts',
+  'test/cli/usage.test.ts',
+];
 
 /** The dashboard in a real Chromium, on real stores: `npm run test:browser`. */
 const BROWSER = ['test/browser/**/*.test.ts'];
@@ -146,10 +159,13 @@ export default defineConfig({
       },
       {
         test: {
-          name: 'node-sqlite',
+          name: 'versions',
           setupFiles,
           retry,
-          include: NODE_SQLITE,
+          // They are the same tests again, so they share what they import: that takes a third less time.
+          isolate: false,
+          include: ['test/**/*.test.ts'],
+          exclude: [...SLOW, ...WHO_PAYS, ...ONE_VERSION, ...BROWSER, ...SITE, '**/node_modules/**'],
           globalSetup: ['test/build-dist.ts'],
           testTimeout: 20_000,
           hookTimeout: 20_000,

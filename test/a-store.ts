@@ -1,4 +1,3 @@
-import Database from 'better-sqlite3';
 import pg from 'pg';
 import { afterAll, afterEach } from 'vitest';
 import { systemClock } from '../src/clock.ts';
@@ -7,6 +6,7 @@ import { postgres } from '../src/store/postgres/index.ts';
 import { sqlite } from '../src/store/sqlite/index.ts';
 import { dice } from '../src/testing/dice.ts';
 import { VirtualClock } from '../src/testing/index.ts';
+import Database from './database.ts';
 import { ask } from './postgres/ask.ts';
 import { openDatabases, type TestDatabase, type TestDatabases } from './postgres/databases.ts';
 

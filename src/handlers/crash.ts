@@ -22,7 +22,10 @@ function crashOfNode(lines: readonly string[]): Crash | undefined {
   const end = lines.findLastIndex((line) => line !== '');
   if (!/^Node\.js v\d+\.\d+\.\d+/.test(lines[end] ?? '')) return undefined;
   const caret = lines.findLastIndex((line) => /^\s*\^+$/.test(line));
-  const rest = lines.slice(caret + 1, end).filter((line) => line !== '');
+  const below = lines.slice(caret + 1, end);
+  // An error with frames stands below an empty line. Newer versions of Node write a note above that about code given with `-e`.
+  const withFrames = caret >= 0 && below.some(isFrame) ? below.slice(below.indexOf('') + 1) : below;
+  const rest = withFrames.filter((line) => line !== '');
   // Where the caret is cut off, the error is before its first frame.
   const firstFrame = rest.findIndex(isFrame);
   const line = caret >= 0 ? rest[0] : rest[firstFrame - 1];

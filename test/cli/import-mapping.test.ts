@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openInput } from '../../src/cli/import/input.ts';
 import { linesIn } from '../../src/cli/import/lines.ts';
 import { mappedInput, readMapping } from '../../src/cli/import/mapping.ts';
 import { ImportReader, LONGEST_LINE } from '../../src/cli/import/reader.ts';
 import { instantIn } from '../../src/cli/import/zones.ts';
+import Database from '../database.ts';
 
 const MAPPINGS = fileURLToPath(new URL('../../examples/mappings', import.meta.url));
 const NOW = Date.UTC(2026, 4, 30);

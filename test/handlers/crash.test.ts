@@ -17,6 +17,12 @@ test.each<[program: string, stderr: () => string, line: string | undefined]>([
   ['Node, with fields', () => node('throw Object.assign(new Error("a"), { code: "E1" })'), 'Error: a'],
   ['Node, with no error', () => node('throw "a text"'), 'a text'],
   ['Node, of wrong syntax', () => node('let let = 1'), 'SyntaxError: let is disallowed as a lexically bound name'],
+  [
+    'Node 24, of wrong syntax in `-e`',
+    () =>
+      "[eval]:1\nfoo bar\n    ^^^\nExpected ';', '}' or <eof>\n\nSyntaxError: Unexpected identifier 'bar'\n    at compileScript (node:internal/process/execution:388:10)\n\nNode.js v24.22.3\n",
+    "SyntaxError: Unexpected identifier 'bar'",
+  ],
   ['Node, with 8 KiB kept', () => `x\nError: deep\n    at a (/a.js:1:1)\n\nNode.js v22.1.0\n`, 'Error: deep'],
   [
     'Node, out of memory',

@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { postgres } from '../../src/store/postgres/index.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
 import type { Store } from '../../src/store/store.ts';
 import { claimRequest, LEASE, newTask, RENEW_INTERVAL } from '../contract/scene.ts';
 import { virtualWorld } from '../contract/virtual-world.ts';
+import Database from '../database.ts';
 import { ask } from '../postgres/ask.ts';
 import { openDatabases, type TestDatabases } from '../postgres/databases.ts';
 

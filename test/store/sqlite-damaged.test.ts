@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineTask, type Holdfast, openHoldfast } from '../../src/index.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
+import Database from '../database.ts';
 
 let folder: string;
 let holdfast: Holdfast;

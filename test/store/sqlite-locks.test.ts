@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openHoldfast } from '../../src/index.ts';
 import { storeError } from '../../src/store/sqlite/failures.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
 import { connect, libraryOf } from '../../src/store/sqlite/library.ts';
+import Database, { DATABASE_MODULE } from '../database.ts';
 
 const BUSY = Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' });
 
@@ -51,8 +51,8 @@ test('writes when the lock is gone', async () => {
 
 test.runIf(process.platform === 'linux')('names the process that holds the lock', async () => {
   const program = `
-    import Database from 'better-sqlite3';
-    const db = new Database(${JSON.stringify(path)});
+    const { default: Better, DatabaseSync = Better } = await import('${DATABASE_MODULE}');
+    const db = new DatabaseSync(${JSON.stringify(path)});
     db.exec('BEGIN IMMEDIATE');
     process.stdin.resume().on('end', () => process.exit());
     console.log('locked');`;

@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { sqlite } from '../../src/store/sqlite/index.ts';
 import type { Claimed, SourceChange, Store } from '../../src/store/store.ts';
 import { claimRequest, newTask, settlement, succeeded } from '../contract/scene.ts';
 import { from, retryWithToken } from '../contract/source-scene.ts';
 import { type VirtualWorld, virtualWorld } from '../contract/virtual-world.ts';
+import Database from '../database.ts';
 
 /** A hundredth of the million held tasks over 10,000 sources that a store must bear. */
 const SOURCES = 100;
@@ -16,7 +16,7 @@ const TASKS_OF_EACH = 100;
 let folder: string;
 let world: VirtualWorld;
 let store: Store;
-let db: Database.Database;
+let db: Database;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'holdfast-restricted-'));

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
 import type { Store } from '../../src/store/store.ts';
 import { newTask } from '../contract/scene.ts';
+import Database from '../database.ts';
 
 let folder: string;
 let path: string;

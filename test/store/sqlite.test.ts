@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineTask, openHoldfast } from '../../src/index.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
 import { refuseOldSqlite } from '../../src/store/sqlite/library.ts';
 import { openTestHoldfast } from '../../src/testing/index.ts';
+import Database from '../database.ts';
 
 let folder: string;
 

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineTask, immediate, openHoldfast, type StoreOpener } from '../../src/index.ts';
 import { postgres } from '../../src/store/postgres/index.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
+import Database from '../database.ts';
 import { ask } from '../postgres/ask.ts';
 import { openDatabases, type TestDatabases } from '../postgres/databases.ts';
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { defineTask } from '../../src/index.ts';
 import { aStore, STORE } from '../a-store.ts';
+import Database from '../database.ts';
 import { atOnce, useFolder, useKits } from './scene.ts';
 
 const open = useKits();

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import {
   defineTask,
@@ -15,6 +14,7 @@ import {
 } from '../../src/index.ts';
 import type { AnyTask } from '../../src/worker/define-task.ts';
 import { aStore, refusalsOf, STORE } from '../a-store.ts';
+import Database from '../database.ts';
 import { refused } from '../queue/refused.ts';
 import { atOnce, gate, type Kit, useFolder, useKits } from './scene.ts';
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { defineTask, type HoldfastOptions, type Logger } from '../../src/index.ts';
 import { aStore, refusalsOf, STORE } from '../a-store.ts';
+import Database from '../database.ts';
 import { gate, isSettled, isStarted, useFolder, useKits } from './scene.ts';
 
 const open = useKits();

@@ -119,9 +119,11 @@ class Borrowed {
     const found = synchronousOf(this.#sql);
     if (found < wanted) {
       const name = NAMES[wanted];
+      const pragma = `synchronous = ${name}`;
+      const call = this.#parts.library.name === 'node:sqlite' ? `exec('PRAGMA ${pragma}')` : `pragma('${pragma}')`;
       throw new InvalidInputError(
         `This handle commits with synchronous=${NAMES[found]} and the store with ${name}: a task enqueued on it could be lost when the power ` +
-          `goes, after it was acknowledged. Run db.pragma('synchronous = ${name}') right after opening it, outside of a transaction.`,
+          `goes, after it was acknowledged. Run db.${call} right after opening it, outside of a transaction.`,
       );
     }
   }

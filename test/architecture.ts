@@ -125,6 +125,7 @@ const ENTRIES_FOR_CLI = [
     'policy-cache',
     'redrives',
     'schedules',
+    'sources',
     'stats',
     'task-view',
   ].map((name) => `src/queue/${name}.ts`),

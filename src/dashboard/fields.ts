@@ -119,3 +119,12 @@ export function bodyOf(text: string): unknown {
   }
   throw new InvalidInputError('The body must be a JSON object.');
 }
+
+/** A value that may be null. */
+export function nullable<T>(field: Field<T>): Field<T | null> {
+  return {
+    ...field,
+    schema: { ...field.schema, type: [field.schema.type, 'null'] },
+    read: (value, what) => (value === null ? null : field.read(value, what)),
+  };
+}

@@ -39,6 +39,10 @@ export async function queuesOf(holdfast: Operations): Promise<Queue[]> {
   }));
 }
 
+export async function queueNamed(holdfast: Operations, name: string): Promise<Queue | undefined> {
+  return (await queuesOf(holdfast)).find((queue) => queue.name === name);
+}
+
 /** A queue of `holdfast queues --json`. */
 export function queueJson(queue: Queue): object {
   const { name, order, fair, paused, ready, running, scheduled, exact, oldestReady, oldestRunning } = queue;

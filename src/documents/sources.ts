@@ -1,4 +1,7 @@
+import type { LimitOptions } from '../limits.ts';
+import type { ActionOptions } from '../queue/operate.ts';
 import type { Operations } from '../queue/operations.ts';
+import type { HoldSourceOptions } from '../queue/sources.ts';
 import type { ChangeRecord } from '../store/changes.ts';
 import type { SourceCounts } from '../store/store.ts';
 import {
@@ -119,6 +122,56 @@ const CONDITIONS: Readonly<Record<string, Exclude<Present['condition'], undefine
   asked_to_wait: 'waits',
   ramping: 'ramping',
 };
+
+/** A source before and after an action. */
+export interface SourceActedOn {
+  readonly before: ListedSource;
+  readonly source: ListedSource;
+  readonly changed: boolean;
+}
+
+export async function holdSource(
+  holdfast: Operations,
+  before: ListedSource,
+  options: HoldSourceOptions,
+): Promise<SourceActedOn> {
+  await holdfast.sources.hold(before.name, options);
+  const source = await sourceOf(holdfast, before.name);
+  return { before, source, changed: before.state !== 'held' || before.next !== source.next };
+}
+
+export async function releaseSource(
+  holdfast: Operations,
+  before: ListedSource,
+  options: ActionOptions,
+): Promise<SourceActedOn> {
+  await holdfast.sources.release(before.name, options);
+  return { before, source: await sourceOf(holdfast, before.name), changed: before.holdsTasks };
+}
+
+export async function probeSource(
+  holdfast: Operations,
+  before: ListedSource,
+  options: ActionOptions,
+): Promise<SourceActedOn> {
+  const changed = await holdfast.sources.probe(before.name, options);
+  return { before, source: await sourceOf(holdfast, before.name), changed };
+}
+
+export async function limitSource(
+  holdfast: Operations,
+  before: ListedSource,
+  options: LimitOptions & ActionOptions,
+): Promise<SourceActedOn> {
+  await holdfast.sources.limit(before.name, options);
+  const source = await sourceOf(holdfast, before.name);
+  return { before, source, changed: before.limits !== source.limits };
+}
+
+/** The content of `holdfast sources hold NAME --json`, and of the other actions. */
+export function sourceActedOnContent(holdfast: Operations, { source, changed }: SourceActedOn): object {
+  return { exit: 0, changed, source: sourceJson(source, holdfast.now()) };
+}
 
 /** Those that are not in their normal state, and at most so many others. */
 async function sourcesOf(holdfast: Operations, mostOthers: number): Promise<ListedSource[]> {

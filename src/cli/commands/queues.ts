@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Queue, queueJson, queuesOf } from '../../documents/queues.ts';
+import { type Queue, queueJson, queueNamed, queuesOf } from '../../documents/queues.ts';
 import type { Operations } from '../../queue/operations.ts';
 import { QUEUE_ORDERS, type QueueOrder } from '../../task.ts';
 import { doneByWords } from '../../views/done-by.ts';
@@ -215,10 +215,6 @@ function orderFrom(text: string): QueueOrder {
   throw usage(`the order of a queue is one of ${QUEUE_ORDERS.join(', ')}, got "${visible(text)}"`, {
     hints: like === undefined ? [] : [`did you mean "${like}"?`],
   });
-}
-
-async function queueNamed(holdfast: Operations, name: string): Promise<Queue | undefined> {
-  return (await queuesOf(holdfast)).find((queue) => queue.name === name);
 }
 
 async function namesOf(holdfast: Operations): Promise<string[]> {

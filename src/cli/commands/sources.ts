@@ -1,10 +1,16 @@
 import type { Command } from 'commander';
 import {
+  holdSource,
+  limitSource,
   listedSources,
   MOST_OTHERS,
+  probeSource,
+  releaseSource,
+  type SourceActedOn,
   type SourcesSeen,
   shownSource,
   shownSourceContent,
+  sourceActedOnContent,
   sourceOf,
   sourcesContent,
 } from '../../documents/sources.ts';
@@ -12,7 +18,7 @@ import type { Operations } from '../../queue/operations.ts';
 import { GLYPHS } from '../../views/glyphs.ts';
 import { plural } from '../../views/plural.ts';
 import { changeWords, outageWords } from '../../views/source-history.ts';
-import { type ListedSource, sourceJson } from '../../views/source-list.ts';
+import type { ListedSource } from '../../views/source-list.ts';
 import { clockTime } from '../../views/times.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import type { Exit } from '../action.ts';
@@ -179,19 +185,16 @@ async function hold(cli: Cli, name: string, { note, until, for: time }: Flags): 
       const known = await holdfast.administration.sourceNames();
       if (!(await mayBeNew(cli, { kind: 'source', name, known }, 'hold'))) return EXIT.failed;
     }
-    await holdfast.sources.hold(name, {
-      actor: cli.actor,
-      ...(note !== undefined && { note }),
+    const done = await holdSource(holdfast, before, {
+      ...by(cli, note),
       ...(length !== undefined && { for: `${length}ms` }),
       ...(end !== undefined && { until: end }),
     });
-    const source = await sourceOf(holdfast, name);
-    const held = before.state === 'held';
-    const changed = !held || before.next !== source.next;
-    const words = held ? `was held already: ${visible(before.cause)}` : 'is held';
+    const { source } = done;
+    const words = before.state === 'held' ? `was held already: ${visible(before.cause)}` : 'is held';
     const waits = plural(source.ready, 'ready task waits', 'ready tasks wait');
     const ends = source.record.hold?.until === undefined ? '' : `, ${source.next}`;
-    tell(cli, holdfast, 'hold', source, { changed, words: `${words}${ends}, ${waits}` });
+    tell(cli, holdfast, 'hold', done, `${words}${ends}, ${waits}`);
     const goesOn =
       source.running > 0 ? `${plural(source.running, 'running task goes on', 'running tasks go on')}. ` : '';
     cli.terminal.note(`${goesOn}Release it: ${cli.command(`sources release ${quoted(name)}`)}`);
@@ -201,10 +204,10 @@ async function hold(cli: Cli, name: string, { note, until, for: time }: Flags): 
 async function release(cli: Cli, name: string, { note }: Flags): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await knownSource(cli, holdfast, name);
-    await holdfast.sources.release(name, { actor: cli.actor, ...(note !== undefined && { note }) });
-    const source = await sourceOf(holdfast, name);
+    const done = await releaseSource(holdfast, before, by(cli, note));
+    const { source } = done;
     const words = before.holdsTasks ? `is released${afterRelease(source)}` : 'was not held';
-    tell(cli, holdfast, 'release', source, { changed: before.holdsTasks, words });
+    tell(cli, holdfast, 'release', done, words);
     if (before.holdsTasks && source.ready > 0 && !cli.terminal.json) {
       await hintAtWorkersFor(cli, holdfast, { sources: [name] });
     }
@@ -220,14 +223,14 @@ function afterRelease({ state, ready }: ListedSource): string {
 async function probe(cli: Cli, name: string, { note }: Flags): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     const before = await knownSource(cli, holdfast, name);
-    const changed = await holdfast.sources.probe(name, { actor: cli.actor, ...(note !== undefined && { note }) });
-    const source = await sourceOf(holdfast, name);
+    const done = await probeSource(holdfast, before, by(cli, note));
+    const { source, changed } = done;
     const words = changed
       ? source.ready > 0
         ? 'is tested with its next task'
         : 'is tested with the next task that is due; none is ready now'
       : `is not tested: ${before.state === 'normal' ? 'it is in its normal state' : `it is ${before.words}`}`;
-    tell(cli, holdfast, 'probe', source, { changed, words });
+    tell(cli, holdfast, 'probe', done, words);
     if (changed && source.ready > 0 && !cli.terminal.json) await hintAtWorkersFor(cli, holdfast, { sources: [name] });
   });
 }
@@ -240,23 +243,22 @@ async function limit(cli: Cli, name: string, { note, ...flags }: Flags): Promise
       const known = await holdfast.administration.sourceNames();
       if (!(await mayBeNew(cli, { kind: 'source', name, known }, 'limit'))) return EXIT.failed;
     }
-    await holdfast.sources.limit(name, { ...limits, actor: cli.actor, ...(note !== undefined && { note }) });
-    const source = await sourceOf(holdfast, name);
+    const done = await limitSource(holdfast, before, { ...limits, ...by(cli, note) });
+    const { source } = done;
     const words = source.limits === '' ? 'has no limits' : `starts at most ${source.limits}`;
-    tell(cli, holdfast, 'limit', source, { changed: before.limits !== source.limits, words });
+    tell(cli, holdfast, 'limit', done, words);
   });
 }
 
-interface Done {
-  readonly changed: boolean;
-  readonly words: string;
+function by({ actor }: Cli, note: string | undefined): { readonly actor: string; readonly note?: string } {
+  return { actor, ...(note !== undefined && { note }) };
 }
 
-function tell(cli: Cli, holdfast: Operations, verb: string, source: ListedSource, { changed, words }: Done): void {
+function tell(cli: Cli, holdfast: Operations, verb: string, done: SourceActedOn, words: string): void {
   const { terminal } = cli;
+  const { source } = done;
   const glyph = source.glyph === '' ? GLYPHS.ready : source.glyph;
-  const content = { exit: EXIT.done, changed, source: sourceJson(source, holdfast.now()) };
-  terminal.answer(`sources.${verb}`, content, () =>
+  terminal.answer(`sources.${verb}`, sourceActedOnContent(holdfast, done), () =>
     terminal.result(`${terminal.out.paint(source.style, glyph)} ${visible(source.name)} ${words}`),
   );
 }

@@ -1,8 +1,23 @@
 import type { Route } from '../route.ts';
 import { FAILURES } from './failures.ts';
 import { ME } from './me.ts';
+import { QUEUES } from './queues.ts';
+import { REDRIVES } from './redrives.ts';
+import { SCHEDULES } from './schedules.ts';
+import { SOURCES } from './sources.ts';
 import { STATUS } from './status.ts';
 import { TASKS } from './tasks.ts';
+import { WORKERS } from './workers.ts';
 
 /** Every call of the API. */
-export const ROUTES: readonly Route[] = [...ME, ...STATUS, ...TASKS, ...FAILURES];
+export const ROUTES: readonly Route[] = [
+  ...ME,
+  ...STATUS,
+  ...TASKS,
+  ...FAILURES,
+  ...SOURCES,
+  ...QUEUES,
+  ...WORKERS,
+  ...SCHEDULES,
+  ...REDRIVES,
+];

@@ -1,0 +1,141 @@
+import { expect, test } from 'vitest';
+import { Failed } from '../../src/failure/signals.ts';
+import { defineTask } from '../../src/worker/define-task.ts';
+import { useKits } from '../worker/scene.ts';
+import { callsOf } from './calls.ts';
+
+const open = useKits();
+
+const push = defineTask('push', {
+  source: 'api',
+  run() {
+    throw Object.assign(new Error('Service Unavailable'), { status: 503 });
+  },
+});
+const bill = defineTask('bill', {
+  run(number: number) {
+    throw new Failed(`invoice ${number} is closed`, { kind: 'permanent', reason: 'bill.closed' });
+  },
+});
+
+test('sources are listed with what happened to them, held, released, limited and probed by who asked', async () => {
+  const kit = await open({ tasks: [push] });
+  for (let n = 0; n < 2; n++) {
+    await kit.holdfast.enqueue(push, n);
+    await kit.drain();
+    await kit.advance('10ms');
+  }
+  const { get, act } = callsOf(kit.holdfast);
+
+  const { json: list } = await get('sources');
+  expect(list).toMatchObject({
+    schema: 'holdfast.sources/v1',
+    items: [{ name: 'api', state: 'down', reason: 'http.5xx' }],
+    timelines: [{ source: 'api', spans: [{ condition: 'down', to: null }] }],
+  });
+  const probed = await act('sources/api/probe', { note: 'they say that it is mended' });
+  expect(probed.json).toMatchObject({
+    schema: 'holdfast.sources.probe/v1',
+    changed: true,
+    source: { state: 'probing' },
+  });
+  const held = await act('sources/api/hold', { for: '2h', note: 'not now' });
+  expect(held.json).toMatchObject({
+    changed: true,
+    source: { state: 'held', held: { actor: 'ann', note: 'not now' } },
+  });
+  expect((await act('sources/api/release')).json).toMatchObject({ changed: true, source: { state: 'ramping' } });
+  const limited = await act('sources/api/limit', { pace: '10/s', concurrency: 4 });
+  expect(limited.json).toMatchObject({ changed: true, source: { limits: { per_second: 10, concurrency: 4 } } });
+  expect((await act('sources/api/limit', { pace: null, concurrency: null })).json.source.limits).toBeNull();
+  expect((await act('sources/api/limit', { pace: 'fast' })).status).toBe(400);
+
+  const { json: shown } = await get('sources/api?days=1');
+  expect(shown.outages).toEqual([
+    expect.objectContaining({ condition: 'down', reason: 'http.5xx', message: 'Service Unavailable' }),
+  ]);
+  const actions = shown.changes.filter(({ actor }: { actor: string | null }) => actor !== null);
+  expect(actions.map(({ change, actor, note }: Record<string, string>) => [change, actor, note])).toEqual([
+    ['limit', 'ann', null],
+    ['limit', 'ann', null],
+    ['release', 'ann', null],
+    ['release', 'ann', null],
+    ['hold', 'ann', 'not now'],
+    ['probe', 'ann', 'they say that it is mended'],
+  ]);
+});
+
+test('a source may have any name', async () => {
+  const kit = await open({ tasks: [bill] });
+  const { get, act } = callsOf(kit.holdfast);
+  const name = 'fs:/mnt/ä b?#%2F';
+  expect((await act(`sources/${encodeURIComponent(name)}/hold`)).json.source.name).toBe(name);
+  expect((await get(`sources/${encodeURIComponent(name)}`)).json.source).toMatchObject({ name, state: 'held' });
+});
+
+test('queues are listed, paused and resumed', async () => {
+  const kit = await open({ tasks: [bill] });
+  await kit.holdfast.enqueue(bill, 1, { queue: 'mail' });
+  const { get, act } = callsOf(kit.holdfast);
+  const paused = await act('queues/mail/pause', { note: 'holidays' });
+  expect(paused.json).toMatchObject({ schema: 'holdfast.queues.pause/v1', changed: true });
+  expect((await get('queues')).json.items).toContainEqual(
+    expect.objectContaining({
+      name: 'mail',
+      ready: 1,
+      paused: expect.objectContaining({ actor: 'ann', note: 'holidays' }),
+    }),
+  );
+  expect((await act('queues/mail/resume')).json).toMatchObject({ changed: true, queue: { paused: null } });
+  expect((await act('queues/mail/resume')).json).toMatchObject({ changed: false });
+  expect((await act('queues/none/pause')).status).toBe(404);
+});
+
+test('workers are listed and ended', async () => {
+  const kit = await open({ tasks: [bill] });
+  const worker = kit.holdfast.work({ name: 'mill-1' });
+  await kit.advance('1s');
+  const { get, act } = callsOf(kit.holdfast);
+  const { items } = (await get('workers')).json;
+  const mill = items.find(({ name }: { name: string }) => name === 'mill-1');
+  expect(mill).toMatchObject({ alive: true, running: 0 });
+  expect((await act(`workers/${mill.id}/end`)).json).toMatchObject({ items: [{ name: 'mill-1', ended: true }] });
+  expect((await act('workers/999/end')).status).toBe(404);
+  await worker.stop();
+});
+
+test('schedules are listed with their next times, paused, resumed and run', async () => {
+  const kit = await open({ tasks: [bill] });
+  await kit.holdfast.schedules.set('nightly', { task: bill, input: 1, cron: '0 3 * * *' });
+  const { get, act } = callsOf(kit.holdfast);
+  expect((await get('schedules')).json.items).toMatchObject([{ name: 'nightly', type: 'bill' }]);
+  expect((await get('schedules/nightly')).json.next).toHaveLength(5);
+  expect((await act('schedules/nightly/pause', { note: 'holidays' })).json.schedule.paused).toMatchObject({
+    actor: 'ann',
+    note: 'holidays',
+  });
+  expect((await act('schedules/nightly/resume')).json.schedule.paused).toBeNull();
+  expect((await act('schedules/nightly/run')).json).toMatchObject({ created: true, id: expect.any(Number) });
+  expect((await get('schedules/none')).status).toBe(404);
+});
+
+test('a redrive is previewed, started, paused, resumed and cancelled', async () => {
+  const kit = await open({ tasks: [bill] });
+  for (let n = 0; n < 4; n++) await kit.holdfast.enqueue(bill, n);
+  await kit.drain();
+  const { get, act } = callsOf(kit.holdfast);
+
+  const preview = await act('redrives/preview', { filter: 'type:bill', rate: '1/s' });
+  expect(preview.json).toMatchObject({ dry_run: true, plan: { matches: 4, may_run_twice: 0 }, redrive: null });
+  expect((await act('redrives', { filter: 'type:bill' })).json.detail).toContain('The body has no note');
+  const started = await act('redrives', { filter: 'type:bill', note: 'the invoices are open' });
+  expect(started.json.redrive).toMatchObject({ state: 'running', selected: 4, actor: 'ann' });
+  const { id } = started.json.redrive;
+  expect((await act(`redrives/${id}/pause`, { note: 'lunch' })).json.redrive.state).toBe('paused');
+  expect((await act(`redrives/${id}/pause`)).status).toBe(409);
+  expect((await act(`redrives/${id}/resume`)).json.redrive.state).toBe('running');
+  expect((await act(`redrives/${id}/cancel`)).json.redrive.state).toBe('cancelled');
+  expect((await get('redrives')).json.items).toMatchObject([{ id, note: 'the invoices are open' }]);
+  expect((await get(`redrives/${id}`)).json).toMatchObject({ redrive: { id }, skipped_by: {} });
+  expect((await get('redrives/999')).status).toBe(404);
+});

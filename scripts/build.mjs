@@ -16,6 +16,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildPage } from './build-page.mjs';
 import { bundleCommand } from './bundle-command.mjs';
+import { writeLlms } from './llms.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const [src, dist, cache] = ['src', 'dist', 'node_modules/.cache'].map((name) => join(root, name));
@@ -28,6 +29,7 @@ try {
     await bundleCommand(built);
     await buildPage(join(built, 'dashboard/page'), cache);
     install();
+    writeLlms(root);
   }
 } finally {
   rmSync(built, { recursive: true, force: true });

@@ -2,6 +2,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { writeLlms } from '../scripts/llms.mjs';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const to = join(root, 'site/pages');
@@ -49,6 +50,7 @@ export function copyPages() {
     else cpSync(join(root, file), copy);
   }
   cpSync(join(root, 'site/public'), join(to, 'public'), { recursive: true });
+  writeLlms(join(to, 'public'), (file) => inSite(file).replace(/(index)?\.md$/, ''));
 }
 
 /**

@@ -41,6 +41,15 @@ describe('the package', () => {
     expect(broken).toEqual([]);
   });
 
+  test('has the pages for language models, and all to which their list links', async () => {
+    const list = await linksOf('llms.txt');
+    expect(list.length).toBeGreaterThan(25);
+    expect(list.filter((path) => !holds(path))).toEqual([]);
+    const all = await readFile(join(root, 'llms-full.txt'), 'utf8');
+    expect(list.filter((path) => !all.includes(`<!-- ${path} -->`))).toEqual([]);
+    expect(files).toContain('llms-full.txt');
+  });
+
   test('is small', () => {
     console.log(`the package: ${(bytes / 1_000).toFixed(0)} kB in ${files.size} files`);
     expect(bytes).toBeLessThan(MOST_BYTES);

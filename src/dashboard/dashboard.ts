@@ -7,15 +7,15 @@ import { documentOf } from '../views/json-shapes.ts';
 import { bodyOf, readFields, readPath, readQuery } from './fields.ts';
 import { limitedBody, refuseForms, refuseOtherHosts, refuseOtherSites, SECURITY_HEADERS } from './guards.ts';
 import { builtPages, etagOf, isKnown, Pages } from './page.ts';
-import { ALL_PERMISSIONS, type Permission } from './permissions.ts';
-import { ApiProblem, isUnexpected, problemResponse } from './problems.ts';
-import type { Actor, Route, Site } from './route.ts';
+import { type Actor, mustHave, type Permission, USUAL_PERMISSIONS } from './permissions.ts';
+import { ApiProblem, isUnexpected, problemResponse, readOnlyProblem } from './problems.ts';
+import type { Route, Site } from './route.ts';
 import { ROUTES } from './routes/index.ts';
 
 /** Somebody who may use the dashboard: the name that stands in the history of what they do, and what they may do. */
 export interface DashboardUser {
   readonly name: string;
-  /** Default: everything. */
+  /** Default: everything but `commands`, which lets workers of the command line run any command. */
   readonly can?: readonly Permission[];
 }
 
@@ -29,7 +29,7 @@ export type Authorize = (
 
 export interface DashboardOptions {
   /**
-   * Who may use it: your function is asked at every request. `'anyone'` asks nobody: whoever can reach it can do everything, so use it
+   * Who may use it: your function is asked at every request. `'anyone'` asks nobody: whoever can reach it can do everything but `commands`, so use it
    * only behind something that checks, or with `readOnly`.
    */
   readonly authorize: Authorize | 'anyone';
@@ -135,11 +135,9 @@ async function answerTo(route: Route, site: Site, { req }: Context, authorize: A
   const actor = await actorOf(request, authorize);
   if (actor instanceof Response) return actor;
   if (site.readOnly && route.method === 'POST' && route.needs !== 'view') {
-    throw new ApiProblem('read_only', 'This dashboard is read-only, so nothing was changed.');
+    throw readOnlyProblem();
   }
-  if (!actor.can.has(route.needs)) {
-    throw new ApiProblem('forbidden', `${actor.name} may not do this. It needs the permission '${route.needs}'.`);
-  }
+  mustHave(actor, route.needs);
   const path = readPath(route.params ?? {}, req.param());
   const query = readQuery(route.query ?? {}, new URL(request.url).searchParams);
   const given = route.method === 'POST' ? bodyOf(await limitedBody(request, LARGEST_BODY)) : {};
@@ -168,7 +166,7 @@ async function actorOf(request: Request, authorize: Authorize): Promise<Actor | 
     if (who) return who;
     throw new ApiProblem('unauthorized', 'The dashboard does not know who you are, or does not let you in.');
   }
-  const { name, can = ALL_PERMISSIONS } = typeof who === 'string' ? { name: who } : who;
+  const { name, can = USUAL_PERMISSIONS } = typeof who === 'string' ? { name: who } : who;
   return { name, can: new Set(can) };
 }
 

@@ -1,5 +1,5 @@
 import { InvalidInputError } from '../errors.ts';
-import { isRecord, oneOf, readMember, refuseUnknown, text, wholeNumber } from '../options.ts';
+import { isRecord, list, name, oneOf, readMember, refuseUnknown, text, wholeNumber } from '../options.ts';
 
 /** A parameter of a path or a query, or a member of a body: what it means, its JSON Schema, and how it is read. */
 export interface Field<T> {
@@ -23,6 +23,11 @@ export function textField(about: string, longest: number): Field<string> {
     required: true,
     read: (value, what) => text(value, what, longest),
   };
+}
+
+/** The name of a type, queue, source and so on. */
+export function nameField(about: string): Field<string> {
+  return { about, schema: { type: 'string', minLength: 1, maxLength: 255 }, required: true, read: name };
 }
 
 export function numberField(about: string, least: number, most?: number): Field<number> {
@@ -52,9 +57,37 @@ export function choiceField<const T extends string>(about: string, choices: read
   };
 }
 
+/** Numbers of tasks. */
+export function idsField(about: string, most: number): Field<readonly number[]> {
+  return {
+    about,
+    schema: { type: 'array', items: { type: 'integer', minimum: 1 }, maxItems: most },
+    required: true,
+    read: (value, what) => {
+      const ids = list(value, what, (id, member) => wholeNumber(id, member, 1));
+      if (ids.length > most) throw new InvalidInputError(`${what} has at most ${most} ids, got ${ids.length}.`);
+      return ids;
+    },
+  };
+}
+
 /** Any JSON. */
 export function jsonField(about: string): Field<unknown> {
   return { about, schema: {}, required: true, read: (value) => value };
+}
+
+/** A time in RFC 3339. */
+export function timeField(about: string): Field<Date> {
+  return {
+    about,
+    schema: { type: 'string', format: 'date-time' },
+    required: true,
+    read: (value, what) => {
+      const time = new Date(text(value, what, 64));
+      if (!Number.isNaN(time.getTime())) return time;
+      throw new InvalidInputError(`${what} must be a time such as 2026-01-31T09:00:00Z.`);
+    },
+  };
 }
 
 /** The field may be left out. */

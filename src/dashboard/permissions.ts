@@ -1,7 +1,10 @@
+import { ApiProblem } from './problems.ts';
+
 /** What somebody may do, with what the pages say of it. */
 const PERMISSIONS = {
   view: 'see everything',
-  enqueue: 'enqueue tasks',
+  enqueue: 'enqueue tasks for programs of yours',
+  commands: 'enqueue commands, file moves and HTTP requests, which workers of the command line run',
   retry: 'retry tasks',
   cancel: 'cancel tasks',
   hold: 'hold tasks',
@@ -18,3 +21,18 @@ const PERMISSIONS = {
 export type Permission = keyof typeof PERMISSIONS;
 
 export const ALL_PERMISSIONS = Object.keys(PERMISSIONS) as readonly Permission[];
+
+/** What somebody without a list of permissions may do: everything but run any command on the machines of the workers. */
+export const USUAL_PERMISSIONS = ALL_PERMISSIONS.filter((permission) => permission !== 'commands');
+
+/** Who asks, and what they may do. */
+export interface Actor {
+  readonly name: string;
+  readonly can: ReadonlySet<Permission>;
+}
+
+/** @throws ApiProblem. */
+export function mustHave({ name, can }: Actor, permission: Permission): void {
+  if (can.has(permission)) return;
+  throw new ApiProblem('forbidden', `${name} may not do this. It needs the permission '${permission}'.`);
+}

@@ -31,6 +31,10 @@ export class ApiProblem extends Error {
   }
 }
 
+export function readOnlyProblem(): ApiProblem {
+  return new ApiProblem('read_only', 'This dashboard is read-only, so nothing was changed.');
+}
+
 export function refused({ what, why, hints }: Refusal): ApiProblem {
   return new ApiProblem('state_conflict', [`${what}.`, ...why].join(' '), hints);
 }

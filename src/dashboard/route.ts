@@ -1,13 +1,7 @@
 import type { CommandLine } from '../documents/command-line.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
 import type { Fields, Values } from './fields.ts';
-import type { Permission } from './permissions.ts';
-
-/** Who asks, and what they may do. */
-export interface Actor {
-  readonly name: string;
-  readonly can: ReadonlySet<Permission>;
-}
+import type { Actor, Permission } from './permissions.ts';
 
 /** What the dashboard knows besides the store. */
 export interface Site {

@@ -1,10 +1,10 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Authorize } from './dashboard.ts';
+import type { Authorize, DashboardUser } from './dashboard.ts';
 import { text } from './page.ts';
 
 export interface TokenOptions {
-  /** The name of whoever shows the token. */
-  readonly name: string;
+  /** Whoever shows the token. */
+  readonly user: DashboardUser;
   /** Shown by `authorization: Bearer …`, and in links that work any number of times. Default: links that work once. */
   readonly token?: string | undefined;
   /** Called with the next link when one was used. */
@@ -17,7 +17,7 @@ const COOKIE = 'holdfast_session';
  * Lets in whoever opens a link with a token. The browser then has a cookie that no script and no other site can use, and that ends with
  * this process. It keeps other users of the same machine away.
  */
-export function tokenLogin({ name, token, onUsed }: TokenOptions): { readonly authorize: Authorize; query(): string } {
+export function tokenLogin({ user, token, onUsed }: TokenOptions): { readonly authorize: Authorize; query(): string } {
   const session = secret();
   let once = secret();
   const query = () => `?token=${encodeURIComponent(token ?? once)}`;
@@ -34,8 +34,8 @@ export function tokenLogin({ name, token, onUsed }: TokenOptions): { readonly au
       return entered(`${url.pathname}${url.search}`, session);
     }
     const bearer = /^Bearer (.+)$/i.exec(request.headers.get('authorization') ?? '')?.[1];
-    if (bearer !== undefined) return token !== undefined && same(bearer, token) ? name : undefined;
-    return cookiesOf(request).some((value) => same(value, session)) ? name : undefined;
+    if (bearer !== undefined) return token !== undefined && same(bearer, token) ? user : undefined;
+    return cookiesOf(request).some((value) => same(value, session)) ? user : undefined;
   };
   return { authorize, query };
 }

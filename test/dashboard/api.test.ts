@@ -71,3 +71,54 @@ test('a wrong request is refused with what is wrong, and what is known is not se
   const { headers } = await get('tasks');
   expect((await get('tasks', { 'if-none-match': headers.get('etag') ?? '' })).status).toBe(304);
 });
+
+test('a selection stays as it is: an action on its tasks leaves out what changed meanwhile', async () => {
+  const kit = await open({ tasks: [charge] });
+  for (const order of [2, 3, 4]) await kit.holdfast.enqueue(charge, order, { delay: '1h' });
+  const { get, act } = callsOf(kit.holdfast);
+
+  const { json: selected } = await act('selections', { filter: 'state:scheduled', verb: 'cancel' });
+  expect(selected).toMatchObject({ schema: 'holdfast.selection/v1', total: 3, ids: [3, 2, 1], from: ['scheduled'] });
+  await kit.holdfast.enqueue(charge, 5, { delay: '1h' });
+  await kit.holdfast.hold(2);
+  const body = { verb: 'cancel', ids: selected.ids, from: selected.from, note: 'not needed' };
+  expect((await act('tasks/act', body)).json).toEqual({
+    schema: 'holdfast.act/v1',
+    done: 2,
+    requested: 0,
+    skipped: { changed: 1 },
+  });
+  expect(await kit.holdfast.history(1)).toMatchObject([{ verb: 'cancel', actor: 'ann', note: 'not needed' }]);
+  expect((await act('tasks/act', { verb: 'retry', ids: [], from: ['running'] })).json.code).toBe('invalid_input');
+  expect((await get('tasks/4/explain-if?options=maxAttempts:%209')).json.schema).toBe('holdfast.explain.if/v1');
+  expect((await get('tasks/4/explain-if?options=maxAtempts:%209')).json.detail).toContain("'maxAttempts'");
+  expect((await get('tasks/4/explain-at?at=2026-01-01T00:00:00Z')).json.schema).toBe('holdfast.explain.at/v1');
+});
+
+test('a task is enqueued through the API, but no command of ours without its own permission', async () => {
+  const kit = await open({ tasks: [charge] });
+  const { act } = callsOf(kit.holdfast);
+  const { json } = await act('tasks', { type: 'charge', input: 7, key: 'order-7', at: '2026-02-01T00:00:00Z' });
+  expect(json).toMatchObject({ schema: 'holdfast.enqueue/v1', created: true, task: { input: 7, key: 'order-7' } });
+  expect((await act('tasks', { type: 'charge', input: 7, key: 'order-7' })).json).toMatchObject({ created: false });
+  expect((await act('tasks', { type: 'shell_command', input: { argv: ['id'] } })).json.code).toBe('forbidden');
+});
+
+test('who may not do something is refused, and a read-only dashboard changes nothing', async () => {
+  const kit = await open({ tasks: [charge] });
+  const { id } = await kit.holdfast.enqueue(charge, 2);
+  await kit.drain();
+
+  const limited = callsOf(kit.holdfast, { authorize: () => ({ name: 'bob', can: ['view', 'hold'] }) });
+  expect((await limited.get('me')).json.permissions).toMatchObject({ view: true, retry: false });
+  expect((await limited.act(`tasks/${id}/retry`)).json).toMatchObject({ status: 403, code: 'forbidden' });
+  expect((await limited.act('tasks/act', { verb: 'retry', ids: [id] })).json.code).toBe('forbidden');
+  const readOnly = callsOf(kit.holdfast, { readOnly: true });
+  expect((await readOnly.act(`tasks/${id}/retry`)).json.code).toBe('read_only');
+  expect((await readOnly.act('tasks/act', { verb: 'retry', ids: [id] })).json.code).toBe('read_only');
+  expect((await readOnly.act('selections', { filter: 'state:dead', verb: 'retry' })).json.total).toBe(1);
+  const nobody = callsOf(kit.holdfast, { authorize: () => undefined });
+  expect((await nobody.get('tasks')).json).toMatchObject({ status: 401, code: 'unauthorized' });
+  expect((await nobody.get('/tasks')).status).toBe(401);
+  expect(await kit.holdfast.get(id)).toMatchObject({ state: 'dead' });
+});

@@ -1,12 +1,20 @@
-import { parseFilter, type TaskFilter } from '../../filter.ts';
+import {
+  BULK_SAMPLE,
+  type BulkAction,
+  type BulkCounts,
+  moveBatch,
+  noCounts,
+  SKIPPED,
+  selection,
+  type Verb,
+} from '../../documents/bulk.ts';
 import { by } from '../../queue/operate.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
-import type { Move, Moved } from '../../store/store.ts';
-import { ACTIONS, TASK_STATES, type TaskState } from '../../task.ts';
+import type { Move } from '../../store/store.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
-import { isAmbiguous, summaryOf } from '../../views/task-text.ts';
+import { summaryOf } from '../../views/task-text.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -24,28 +32,6 @@ export interface BulkFlags {
   readonly acceptDuplicate?: boolean;
 }
 
-type Verb = 'retry' | 'cancel' | 'hold' | 'release' | 'resolve';
-
-/** An action on all tasks that match a filter. */
-type BulkAction =
-  | { readonly verb: Exclude<Verb, 'resolve'> }
-  | { readonly verb: 'resolve'; readonly as: 'succeeded' | 'retry' | 'dead'; readonly result?: string };
-
-/** What became of the selected tasks. */
-interface Counts {
-  done: number;
-  /** Running tasks that were asked to stop. */
-  requested: number;
-  skipped: { -readonly [Why in keyof typeof SKIPPED]?: number };
-}
-
-const SKIPPED = {
-  changed: 'changed meanwhile',
-  missing: 'were removed meanwhile',
-  unique_key: 'would need a unique key that another task has',
-  may_have_happened: 'may have happened already: decide each with resolve, or add --accept-duplicate',
-} as const;
-
 const DONE: Readonly<Record<Verb, string>> = {
   retry: 'made due',
   cancel: 'cancelled',
@@ -54,7 +40,6 @@ const DONE: Readonly<Record<Verb, string>> = {
   resolve: 'resolved',
 };
 
-const SAMPLE = 5;
 const BATCH = 100;
 /** For more tasks than this, a person types their number. */
 const MANY = 1_000;
@@ -73,9 +58,9 @@ export async function actOnFilter(
   action: BulkAction,
 ): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
-    const filter = selection(filterFrom(args), action.verb, flags, new Date(holdfast.now()));
+    const filter = selection(filterFrom(args), action.verb, flags.acceptDuplicate === true, new Date(holdfast.now()));
     const ids = await holdfast.administration.select(filter);
-    const sample = await Promise.all(ids.slice(0, SAMPLE).map((id) => holdfast.get(id)));
+    const sample = await Promise.all(ids.slice(0, BULK_SAMPLE).map((id) => holdfast.get(id)));
     if (flags.dryRun || ids.length === 0) return tellPlan(cli, action.verb, ids.length, sample, flags.dryRun === true);
     if (!(await isConfirmed(cli, action.verb, ids.length, sample))) return EXIT.failed;
     const { note, acceptDuplicate = false } = flags;
@@ -88,31 +73,6 @@ export async function actOnFilter(
     if (mayBeDue && counts.done > 0) await hintAtWorkers(cli, holdfast, 'resume', typesOf(sample));
     return interrupted ? EXIT.interrupted : EXIT.done;
   });
-}
-
-/** The filter with the states that the action can change. A retry of what succeeded, or was cancelled, must be said. */
-function selection(
-  text: string,
-  verb: Verb,
-  flags: BulkFlags,
-  now: Date,
-): TaskFilter & { readonly states: readonly TaskState[] } {
-  const filter = parseFilter(text, now);
-  const can: readonly TaskState[] = verb === 'cancel' ? [...ACTIONS.cancel.from, 'running'] : ACTIONS[verb].from;
-  const usual = can.filter((state) => verb !== 'retry' || (state !== 'succeeded' && state !== 'cancelled'));
-  // A state that is only not excluded was not asked for.
-  const states = /(^|\s)state:/.test(text) ? filter.states : filter.states?.filter((state) => usual.includes(state));
-  const wrong = states?.find((state) => !can.includes(state));
-  if (wrong !== undefined) {
-    const possible = TASK_STATES.filter((state) => can.includes(state));
-    throw usage(`${verb} cannot change what is ${wrong}`, { hints: [`states: ${possible.join(', ')}`] });
-  }
-  if (states?.includes('succeeded') && !flags.acceptDuplicate) {
-    throw usage('these tasks have succeeded, so a retry would do them a second time', {
-      hints: ['if that is meant, add --accept-duplicate'],
-    });
-  }
-  return { ...filter, states: states ?? usual };
 }
 
 function tellPlan(cli: Cli, verb: Verb, matches: number, sample: readonly Task[], dryRun: boolean): number {
@@ -168,8 +128,8 @@ async function moveAll(
   ids: readonly number[],
   move: Move,
   asksEach: boolean,
-): Promise<{ readonly counts: Counts; readonly interrupted: boolean }> {
-  const counts: Counts = { done: 0, requested: 0, skipped: {} };
+): Promise<{ readonly counts: BulkCounts; readonly interrupted: boolean }> {
+  const counts = noCounts();
   const bar = new ProgressBar(cli.terminal, cli.environment);
   let interrupted = false;
   const listening = onInterrupt(() => {
@@ -178,9 +138,7 @@ async function moveAll(
   try {
     for (let i = 0; i < ids.length && !interrupted; i += BATCH) {
       const batch = ids.slice(i, i + BATCH);
-      const open = asksEach ? await withoutAmbiguous(holdfast, batch) : batch;
-      if (open.length < batch.length) skip(counts, 'may_have_happened', batch.length - open.length);
-      for (const moved of await holdfast.administration.moveAll(open, move)) count(counts, moved);
+      await moveBatch(holdfast, batch, move, asksEach, counts);
       bar.update((i + batch.length) / ids.length, () => `${i + batch.length} of ${ids.length}`);
     }
   } catch (error) {
@@ -196,27 +154,7 @@ async function moveAll(
   return { counts, interrupted: interrupted && counts.done + counts.requested < ids.length };
 }
 
-async function withoutAmbiguous(holdfast: Operations, ids: readonly number[]): Promise<number[]> {
-  const open: number[] = [];
-  for (const id of ids) {
-    const task = await holdfast.find(id);
-    if (!task || !isAmbiguous(task, await holdfast.history(id))) open.push(id);
-  }
-  return open;
-}
-
-function count(counts: Counts, moved: Moved): void {
-  if (moved.moved) counts.done += 1;
-  else if (moved.why === 'requested') counts.requested += 1;
-  else if (moved.why === 'missing') skip(counts, 'missing', 1);
-  else skip(counts, moved.occupiedBy === undefined ? 'changed' : 'unique_key', 1);
-}
-
-function skip({ skipped }: Counts, why: keyof typeof SKIPPED, by: number): void {
-  skipped[why] = (skipped[why] ?? 0) + by;
-}
-
-function report(cli: Cli, verb: Verb, matches: number, counts: Counts, goOn: readonly string[] | undefined): void {
+function report(cli: Cli, verb: Verb, matches: number, counts: BulkCounts, goOn: readonly string[] | undefined): void {
   const { done, requested, skipped } = counts;
   const { terminal } = cli;
   const exit = goOn ? EXIT.interrupted : EXIT.done;

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import { enqueueContent, isKnownType } from '../../documents/enqueue.ts';
 import { DEFAULT_SIZE_LIMIT } from '../../json.ts';
 import type { EnqueueOptions } from '../../queue/enqueue.ts';
 import type { Operations } from '../../queue/operations.ts';
-import { documentOf, taskJson } from '../../views/json-shapes.ts';
-import { isOwnType, OWN_TYPES } from '../../views/task-text.ts';
+import { documentOf } from '../../views/json-shapes.ts';
+import { OWN_TYPES } from '../../views/task-text.ts';
 import { quoted, visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
@@ -53,13 +54,13 @@ async function enqueue(cli: Cli, [type = '', json]: readonly string[], flags: Fl
   const options = optionsFrom(flags, type);
   const input = inputFrom(json === '-' ? (await readStdin(DEFAULT_SIZE_LIMIT, tooLarge)).toString() : json, type);
   return withHoldfast(cli, { create: true }, async (holdfast) => {
-    const isKnown = await knows(holdfast, type);
+    const isKnown = await isKnownType(holdfast, type);
     const { id, created } = await holdfast.enqueue<unknown>(type, input, options);
     const task = await holdfast.get(id);
     if (!created) foundByKey(cli, task, input);
     else if (!isKnown) await warnOfNewType(cli, holdfast, type, id);
     if (cli.terminal.json) {
-      cli.terminal.document(documentOf('enqueue', { created, known_type: isKnown, task: taskJson(task) }));
+      cli.terminal.document(documentOf('enqueue', enqueueContent(task, created, isKnown)));
     } else cli.terminal.result(await recordedLine(cli, holdfast, task));
     await hintAtWorkers(cli, holdfast, `resume ${id}`, [type]);
   });
@@ -91,12 +92,6 @@ function tooLarge(): Problem {
   return usage('the input is larger than 1 MiB, which is the limit of a task', {
     hints: ['store it where the handler can read it, and send its address'],
   });
-}
-
-/** Whether a worker or an earlier task had this type. */
-async function knows(holdfast: Operations, type: string): Promise<boolean> {
-  if (isOwnType(type) || (await holdfast.administration.isPublished(type))) return true;
-  return (await holdfast.list({ types: [type], limit: 1 })).length > 0;
 }
 
 /** The type may be new, or misspelled: then no program would ever run the task. */

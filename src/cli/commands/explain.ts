@@ -98,7 +98,7 @@ async function explainTask(cli: Cli, id: string): Promise<void> {
 }
 
 async function explainTaskIf(cli: Cli, id: string, options: string): Promise<void> {
-  const { optionsIn } = await import('../policies/assumed-options.ts');
+  const { optionsIn } = await import('../../config/assumed-options.ts');
   const assumed = optionsIn(options, '--if');
   return withStore(cli, { purpose: 'explain' }, async (holdfast) => {
     const answer = await holdfast.explainIf((await findTask(cli, holdfast, id)).id, assumed);

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import { createDashboard, type InnerOptions } from '../../dashboard/dashboard.ts';
 import { toNodeHandler } from '../../dashboard/node.ts';
+import { ALL_PERMISSIONS } from '../../dashboard/permissions.ts';
 import { tokenLogin } from '../../dashboard/session.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
@@ -58,9 +59,10 @@ async function ui(cli: Cli, flags: Flags): Promise<number> {
   const isLocal = LOOPBACK_NAMES.includes(host);
   if (!isLocal && token === undefined && !allowAnyone) throw tooOpen(cli, host);
   return withHoldfast(cli, { purpose: 'look' }, async (holdfast) => {
+    const user = { name: cli.actor, can: ALL_PERMISSIONS };
     let address = '';
     const login = tokenLogin({
-      name: cli.actor,
+      user,
       token,
       onUsed: (query) => cli.terminal.note(`for another browser: ${address}${query}`),
     });

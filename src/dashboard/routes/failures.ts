@@ -1,7 +1,7 @@
 import { FAILURE_VERBS, type FailureVerb } from '../../failure/groups.ts';
-import { LONGEST_NOTE } from '../../queue/operate.ts';
 import { failureGroupJson } from '../../views/failure-text.ts';
-import { optional, textField } from '../fields.ts';
+import { NOTE } from '../common-fields.ts';
+import { textField } from '../fields.ts';
 import { type Route, route } from '../route.ts';
 
 const GROUP = textField('the id of a group, or its beginning', 64);
@@ -38,7 +38,7 @@ export const FAILURES: readonly Route[] = [
       summary: SUMMARIES[verb],
       needs: 'failures',
       params: { id: GROUP },
-      body: { note: optional(textField('a note about why', LONGEST_NOTE)) },
+      body: { note: NOTE },
       answer: `failures.${verb}`,
       run: async ({ holdfast, path, by }) => ({
         exit: 0,

@@ -4,6 +4,7 @@ import { ME } from './me.ts';
 import { QUEUES } from './queues.ts';
 import { REDRIVES } from './redrives.ts';
 import { SCHEDULES } from './schedules.ts';
+import { SELECTIONS } from './selections.ts';
 import { SOURCES } from './sources.ts';
 import { STATUS } from './status.ts';
 import { TASKS } from './tasks.ts';
@@ -13,6 +14,7 @@ import { WORKERS } from './workers.ts';
 export const ROUTES: readonly Route[] = [
   ...ME,
   ...STATUS,
+  ...SELECTIONS,
   ...TASKS,
   ...FAILURES,
   ...SOURCES,

@@ -1,25 +1,41 @@
+import { optionsIn } from '../../config/assumed-options.ts';
 import { duplicateRisk } from '../../documents/duplicate.ts';
-import { explanationContent } from '../../documents/explain.ts';
+import { enqueueContent, isKnownType } from '../../documents/enqueue.ts';
+import { assumedContent, explanationContent, pastContent } from '../../documents/explain.ts';
 import { inboxContent, inboxOf, MOST_QUESTIONS } from '../../documents/inbox.ts';
 import { listContent, MOST_LISTED, pageOf } from '../../documents/list.ts';
 import { showContent, shownTask } from '../../documents/show.ts';
-import { type ActionOptions, LONGEST_NOTE } from '../../queue/operate.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { taskJson } from '../../views/json-shapes.ts';
-import { choiceField, type Field, flagField, jsonField, numberField, optional, textField } from '../fields.ts';
+import { isOwnType } from '../../views/task-text.ts';
+import { FILTER, limitField, MAY_REPEAT, NOTE } from '../common-fields.ts';
+import {
+  choiceField,
+  type Field,
+  flagField,
+  jsonField,
+  nameField,
+  numberField,
+  optional,
+  textField,
+  timeField,
+} from '../fields.ts';
+import { mustHave } from '../permissions.ts';
 import { refused } from '../problems.ts';
 import { type Route, route } from '../route.ts';
 
-const LONGEST_FILTER = 4_096;
+const HIGHEST_PRIORITY = 4_095;
 const LISTED = 50;
 const QUESTIONS = 50;
 
-const FILTER = optional(
-  textField('a filter, such as `state:dead reason:http.*`, as on the command line', LONGEST_FILTER),
-);
-const NOTE = optional(textField('a note about why, for the history', LONGEST_NOTE));
 const TASK: Field<string> = textField('the number of a task, or `key:` and its key', 300);
+const SUMMARIES = {
+  cancel: 'cancel a task; one that runs is asked to stop',
+  hold: 'put a waiting task aside until it is released',
+  release: 'let a held task wait in its queue again',
+} as const;
+
 const ANSWERS = ['succeeded', 'retry', 'dead'] as const;
 
 export const TASKS: readonly Route[] = [
@@ -29,8 +45,8 @@ export const TASKS: readonly Route[] = [
     summary: 'the tasks that match a filter, the newest first',
     needs: 'view',
     query: {
-      filter: FILTER,
-      limit: optional(numberField(`how many; default ${LISTED}`, 1, MOST_LISTED)),
+      filter: optional(FILTER),
+      limit: limitField(LISTED, MOST_LISTED),
       before: optional(numberField('only tasks with a smaller number: `next` of the page before', 1)),
       held: optional(
         flagField('only those that are held: ready tasks that something keeps from starting, and tasks put aside'),
@@ -39,6 +55,30 @@ export const TASKS: readonly Route[] = [
     answer: 'list',
     run: async ({ holdfast, query: { filter = '', limit = LISTED, before, held = false } }) =>
       listContent(holdfast, await pageOf(holdfast, { filter, limit, before, held })),
+  }),
+  route({
+    method: 'POST',
+    path: 'tasks',
+    summary: 'record a task',
+    needs: 'enqueue',
+    body: {
+      type: nameField('its type'),
+      input: optional(jsonField('the input of its handler; default null')),
+      queue: optional(nameField('its queue')),
+      source: optional(nameField('what it touches, such as imap:INBOX; default: its type')),
+      key: optional(nameField('a second call with the same type and key records nothing new')),
+      priority: optional(numberField('higher goes first in queues that are ordered so', 0, HIGHEST_PRIORITY)),
+      at: optional(timeField('when it is due; default: now')),
+      idempotent: optional(flagField('whether running it twice does no harm')),
+    },
+    answer: 'enqueue',
+    run: async ({ holdfast, actor, body: { type, input = null, ...options } }) => {
+      if (isOwnType(type)) mustHave(actor, 'commands');
+      const isKnown = await isKnownType(holdfast, type);
+      const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+      const { id, created } = await holdfast.enqueue<unknown>(type, input, given);
+      return enqueueContent(await holdfast.get(id), created, isKnown);
+    },
   }),
   route({
     method: 'GET',
@@ -64,10 +104,34 @@ export const TASKS: readonly Route[] = [
   }),
   route({
     method: 'GET',
+    path: 'tasks/{id}/explain-at',
+    summary: 'the state of a task at a time in the past, why it was in it, and what happened then',
+    needs: 'view',
+    params: { id: TASK },
+    query: { at: timeField('a time in the past') },
+    answer: 'explain.at',
+    run: async ({ holdfast, path, query: { at } }) =>
+      pastContent(await holdfast.explainAt((await taskOf(holdfast, path.id)).id, at), at),
+  }),
+  route({
+    method: 'GET',
+    path: 'tasks/{id}/explain-if',
+    summary: 'what these policy options would have decided for the last failure of a task, and what would come next',
+    needs: 'view',
+    params: { id: TASK },
+    query: {
+      options: textField('policy options as under `retry:` of holdfast.yaml, such as `maxAttempts: 9`, or JSON', 4_096),
+    },
+    answer: 'explain.if',
+    run: async ({ holdfast, path, query: { options } }) =>
+      assumedContent(await holdfast.explainIf((await taskOf(holdfast, path.id)).id, optionsIn(options, 'options'))),
+  }),
+  route({
+    method: 'GET',
     path: 'inbox',
     summary: 'the tasks that wait for a person, the oldest first, with what to look at and how to answer',
     needs: 'view',
-    query: { filter: FILTER, limit: optional(numberField(`how many; default ${QUESTIONS}`, 1, MOST_QUESTIONS)) },
+    query: { filter: optional(FILTER), limit: limitField(QUESTIONS, MOST_QUESTIONS) },
     answer: 'inbox',
     run: async ({ holdfast, commands, query: { filter = '', limit = QUESTIONS } }) =>
       inboxContent(await inboxOf(commands, holdfast, { filter, limit })),
@@ -80,7 +144,7 @@ export const TASKS: readonly Route[] = [
     params: { id: TASK },
     body: {
       note: NOTE,
-      accept_duplicate: optional(flagField('even if it has succeeded, or may have happened already')),
+      accept_duplicate: optional(flagField(MAY_REPEAT)),
       new_key: optional(flagField('with a new idempotency key, even if it only waits')),
     },
     answer: 'retry',
@@ -95,13 +159,13 @@ export const TASKS: readonly Route[] = [
     route({
       method: 'POST',
       path: `tasks/{id}/${verb}`,
-      summary: SUMMARIES()[verb],
+      summary: SUMMARIES[verb],
       needs: verb,
       params: { id: TASK },
       body: { note: NOTE },
       answer: verb,
       run: async ({ holdfast, path, by }) =>
-        done(holdfast, await taskOf(holdfast, path.id), (id) => holdfast[verb](id, by satisfies ActionOptions)),
+        done(holdfast, await taskOf(holdfast, path.id), (id) => holdfast[verb](id, by)),
     }),
   ),
   route({
@@ -126,14 +190,6 @@ export const TASKS: readonly Route[] = [
     },
   }),
 ];
-
-function SUMMARIES(): Readonly<Record<'cancel' | 'hold' | 'release', string>> {
-  return {
-    cancel: 'cancel a task; one that runs is asked to stop',
-    hold: 'put a waiting task aside until it is released',
-    release: 'let a held task wait in its queue again',
-  };
-}
 
 /** The task with this number, or with the key after `key:`. @throws TaskNotFoundError. */
 function taskOf(holdfast: Operations, text: string): Promise<Task> {

@@ -71,6 +71,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
       'groups of alike failures: how often, since when, and whether a retry helps',
       () => import('./commands/failures.ts'),
     ],
+    ['events [FILTER] [-f]', 'what happened to tasks, and what happens (-f)', () => import('./commands/events.ts')],
     ['logs ID [-f]', 'what the executions of a task printed', () => import('./commands/logs.ts')],
     [
       'sources [hold|release NAME]',

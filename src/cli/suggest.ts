@@ -28,7 +28,7 @@ const INTENTS: readonly (readonly [words: string, meant: string])[] = [
   ['check', 'policies validate'],
   ['prune clean vacuum', 'db prune'],
   ['log output', 'logs'],
-  ['tail', 'logs ID -f'],
+  ['tail', 'events -f, or logs ID -f'],
   ['exec', 'run -- CMD…'],
   ['add submit push', 'enqueue TYPE JSON (for a program of yours), or run -- CMD…'],
   ['curl fetch request', 'http METHOD URL'],
@@ -36,7 +36,7 @@ const INTENTS: readonly (readonly [words: string, meant: string])[] = [
   ['load bring', 'import'],
   ['move rename', 'mv'],
   ['answer decide fix', 'resolve'],
-  ['follow', 'logs ID -f (what it prints), or wait (its end)'],
+  ['follow', 'events -f (what happens), logs ID -f (what it prints), or wait (its end)'],
 ];
 
 /** Flags of other tools. */

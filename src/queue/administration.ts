@@ -18,6 +18,7 @@ import type {
   Space,
   Store,
 } from '../store/store.ts';
+import { NewEvents, type NewestEvents, newestEvents } from './events.ts';
 import { removeOld } from './pruning.ts';
 import { type Task, taskFrom } from './task-view.ts';
 
@@ -75,6 +76,16 @@ export class Administration {
   /** The names of all schedules. */
   async scheduleNames(): Promise<readonly string[]> {
     return (await this.#store.schedules.list()).map(({ name }) => name);
+  }
+
+  /** What happened to tasks: the newest events that fit a filter. @throws InvalidFilterError. */
+  events(options: { readonly filter?: string; readonly limit: number }): Promise<NewestEvents> {
+    return newestEvents(this.#store, options);
+  }
+
+  /** Reads what happens from now on. @throws InvalidFilterError. */
+  follow(filter: string): NewEvents {
+    return new NewEvents(this.#store, filter);
   }
 
   /** As `lastTakers` of the store. */

@@ -3,7 +3,7 @@ import type { Failure } from '../failure/outcome.ts';
 import { readStored, unreadableMember } from '../stored-json.ts';
 import type { TaskState } from '../task.ts';
 import { joinBecause, joinFailure } from './history-text.ts';
-import type { HistoryEntry, Imported } from './store.ts';
+import type { EventSpan, HistoryEntry, Imported, TaskEvent } from './store.ts';
 
 /** An execution as the stores keep it; SQLite has 0 and 1 for false and true. */
 export interface ExecutionRow {
@@ -88,4 +88,30 @@ export function actionEntry({ at, actor, verb, note, from_state, to_state, broug
     ...unreadableMember(unreadable),
     ...(note !== null && { note }),
   };
+}
+
+/** A row of the history of any task, with what its task is. */
+interface EventRow {
+  readonly id: number;
+  readonly task: number;
+  readonly type: string;
+  readonly queue: string;
+  readonly source: string;
+}
+
+/** The first of these events in the order of their times, of rows that are in this order each. */
+export function eventsFrom(
+  executions: readonly (EventRow & ExecutionRow)[],
+  actions: readonly (EventRow & ActionRow)[],
+  { limit, newestFirst }: EventSpan,
+): readonly TaskEvent[] {
+  const of = ({ id, task, type, queue, source }: EventRow, prefix: string) => {
+    return { id: `${prefix}${id}`, task, type, queue, source };
+  };
+  const events = [
+    ...executions.map((row) => ({ ...of(row, 'e'), at: row.ended_at, entry: executionEntry(row) })),
+    ...actions.map((row) => ({ ...of(row, 'a'), at: row.at, entry: actionEntry(row) })),
+  ];
+  const sign = newestFirst ? -1 : 1;
+  return events.sort((a, b) => sign * (a.at - b.at)).slice(0, limit);
 }

@@ -521,6 +521,11 @@ export interface Records {
   facts(id: number): Promise<Facts | undefined>;
   /** What happened to a task, oldest first: executions with a history row, and operators' actions. */
   history(id: number): Promise<readonly HistoryEntry[]>;
+  /**
+   * What is in the histories of all tasks in a span of time: executions that left an entry, stray errors, and actions of people. A success
+   * at the first attempt leaves none.
+   */
+  events(span: EventSpan): Promise<readonly TaskEvent[]>;
   counts(): Promise<Counts>;
   /**
    * How many settlements were written since this time, by their `countedAs`. Each is counted in the transaction that writes it, and
@@ -740,6 +745,26 @@ export interface ExecutionEntry {
   readonly late: boolean;
   /** As in `TaskRecord`. */
   readonly unreadable?: readonly string[];
+}
+
+/** A part of the history of any task. */
+export interface TaskEvent {
+  /** Different for each event. */
+  readonly id: string;
+  readonly at: number;
+  readonly task: number;
+  readonly type: string;
+  readonly queue: string;
+  readonly source: string;
+  readonly entry: HistoryEntry;
+}
+
+/** From a time on and before another one: at most so many events, the oldest first or the newest first. */
+export interface EventSpan {
+  readonly from: number;
+  readonly before: number;
+  readonly limit: number;
+  readonly newestFirst: boolean;
 }
 
 /** It did not change the task. */

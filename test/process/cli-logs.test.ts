@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { type HoldfastProcess, type Project, test } from './cli-process.ts';
+import { type HoldfastProcess, ON_TERMINAL, type Project, test } from './cli-process.ts';
 
 /** Says something, waits to be told, and says something else. */
 const TWO_PARTS = ['echo one', 'echo trouble >&2', 'while [ ! -e go ]; do sleep 0.05; done', 'echo two'];
@@ -55,9 +55,8 @@ describe.concurrent('holdfast logs', () => {
     project.script('lively', String.raw`printf '\033]0;owned\007\033[2J\033[31mred\033[0m\302\233\n'`);
     await project.run('run', '--', './lively');
     expect((await project.run('logs', '1')).stdout).toBe('\u001b]0;owned\u0007\u001b[2J\u001b[31mred\u001b[0m\u009b\n');
-    const onTerminal = ['sh', '-c', 'exec script -qec "$*" /dev/null', 'sh'];
     for (const command of ['logs', 'wait']) {
-      const { stdout } = await project.start([command, '1'], { under: onTerminal }).ended;
+      const { stdout } = await project.start([command, '1'], { under: ON_TERMINAL }).ended;
       for (const lively of ['\u001b]', '\u001b[2J', '\u0007', '\u009b']) expect(stdout).not.toContain(lively);
       if (command === 'logs') expect(stdout).toContain('\\x1b]0;owned\\x07\\x1b[2J\u001b[31mred\u001b[0m\\x9b');
     }

@@ -26,6 +26,9 @@ export interface StartOptions {
   readonly command?: string;
 }
 
+/** For `under`: stdin, stdout and stderr are a terminal. What it shows is on stdout. */
+export const ON_TERMINAL = ['sh', '-c', 'exec script -qec "$*" /dev/null', 'sh'];
+
 /** A real `holdfast` process. Nobody sleeps: one waits for what it says, or for its end. */
 export class HoldfastProcess {
   readonly child: ChildProcess;
@@ -43,7 +46,7 @@ export class HoldfastProcess {
     this.child = spawn(program, rest, {
       cwd: options.cwd ?? cwd,
       env: environment(cwd, options.env),
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [options.under === ON_TERMINAL ? 'pipe' : 'ignore', 'pipe', 'pipe'],
       ...(options.uid !== undefined && { uid: options.uid }),
     });
     this.child.stdout?.on('data', (chunk: Buffer) => {
@@ -85,6 +88,11 @@ export class HoldfastProcess {
         this.#heard = resolve;
       });
     }
+  }
+
+  /** Types this on its terminal. */
+  type(text: string): void {
+    this.child.stdin?.write(text);
   }
 
   kill(signal: NodeJS.Signals): void {

@@ -17,7 +17,8 @@ import { FILTER_HELP, filterFrom } from '../flags/filter.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
-import type { Cell, Column } from '../terminal/table.ts';
+import { live } from '../terminal/live.ts';
+import { type Cell, type Column, table } from '../terminal/table.ts';
 
 export interface ListFlags {
   readonly limit?: string;
@@ -25,6 +26,7 @@ export interface ListFlags {
   readonly before?: string;
   readonly ids?: boolean;
   readonly held?: boolean;
+  readonly watch?: boolean;
 }
 
 const LIMIT = 50;
@@ -46,7 +48,8 @@ export function declareListFlags(command: Command): Command {
     .option('--all', 'all that match')
     .option('--before <id>', 'only those with a smaller number')
     .option('--held', 'only those that are held: ready tasks that something keeps from starting, and tasks put aside')
-    .option('--ids', 'numbers only, one on a line, for xargs');
+    .option('--ids', 'numbers only, one on a line, for xargs')
+    .option('--watch', 'show it again each second, as it is then; q ends it');
 }
 
 export async function list(cli: Cli, terms: readonly string[], flags: ListFlags): Promise<void> {
@@ -56,11 +59,14 @@ export async function list(cli: Cli, terms: readonly string[], flags: ListFlags)
   if (flags.held && states) throw usage('--held and state: contradict each other: --held is of ready and held tasks');
   if (flags.ids && cli.terminal.json) throw usage('--ids and --json are two forms of the answer: choose one');
   if (flags.all && flags.limit !== undefined) throw usage('--all and --limit contradict each other');
+  refuseWatch(cli, flags);
   const limit = flags.all ? Number.POSITIVE_INFINITY : limitFrom(flags.limit);
   const before =
     flags.before === undefined ? undefined : wholeNumberFlag(flags.before.replace(/^#/, ''), '--before', 1);
   return withStore(cli, {}, async (holdfast) => {
-    const page = await pageOf(holdfast, { filter: given, limit, before, held: flags.held === true });
+    const read = () => pageOf(holdfast, { filter: given, limit, before, held: flags.held === true });
+    if (flags.watch) return live(cli.terminal, async () => onScreen(cli, holdfast, await read()));
+    const page = await read();
     if (cli.terminal.json) cli.terminal.document(documentOf('list', await listContent(holdfast, page)));
     else if (flags.ids) for (const { id } of page.tasks) cli.terminal.result(String(id));
     else await print(cli, holdfast, page);
@@ -71,16 +77,54 @@ function limitFrom(text: string | undefined): number {
   return text === undefined ? LIMIT : wholeNumberFlag(text, '--limit', 1, MOST_LISTED);
 }
 
+/** Watching needs a terminal, on which the list can be drawn again. */
+function refuseWatch(cli: Cli, { watch = false, ids = false }: ListFlags): void {
+  if (!watch) return;
+  const { terminal } = cli;
+  if (ids || terminal.json)
+    throw usage(`--watch is for people, and ${ids ? '--ids' : '--json'} for programs: choose one`);
+  if (terminal.out.isTerminal && process.stdin.isTTY) return;
+  throw usage('--watch draws the list again and again, which needs a terminal', {
+    hints: [`what happens, line by line: ${cli.command('events -f')}`, 'the list as it is now: without --watch'],
+  });
+}
+
+/** As many rows as the terminal has. */
+async function onScreen(cli: Cli, holdfast: Operations, page: Page): Promise<string[]> {
+  const rows = (process.stdout.rows || 24) - 2;
+  const shown = page.tasks.slice(0, rows - 1);
+  if (shown.length === 0) return ['No task matches.'];
+  const lines = table(COLUMNS, await rowsOf(holdfast, shown), cli.terminal.out);
+  const all = page.next === null ? String(page.tasks.length) : (page.total.value ?? 'more');
+  return page.next === null && shown.length === page.tasks.length
+    ? lines
+    : [...lines.slice(0, rows - 1), `${shown.length} of ${all} shown`];
+}
+
+const COLUMNS: readonly Column[] = [
+  ' ',
+  '#',
+  ['TASK', 12],
+  ['SOURCE', 8],
+  ['REASON', 8],
+  'TRIES',
+  'WHEN',
+  ['ERROR', 10],
+];
+
 async function print(cli: Cli, holdfast: Operations, { tasks, next, total }: Page): Promise<void> {
   const { terminal } = cli;
+  terminal.table(COLUMNS, await rowsOf(holdfast, tasks), 'No task matches.');
+  if (next !== null)
+    terminal.note(`${tasks.length} of ${total.value ?? 'more'} shown. Go on: --before ${next} · all of them: --all`);
+}
+
+async function rowsOf(holdfast: Operations, tasks: readonly Task[]): Promise<Cell[][]> {
   const now = holdfast.now();
   const rows: Cell[][] = [];
   const policies = new PolicyCache(holdfast);
   for (const task of tasks) rows.push(await rowOf(holdfast, policies, task, now));
-  const columns: Column[] = [' ', '#', ['TASK', 12], ['SOURCE', 8], ['REASON', 8], 'TRIES', 'WHEN', ['ERROR', 10]];
-  terminal.table(columns, rows, 'No task matches.');
-  if (next !== null)
-    terminal.note(`${tasks.length} of ${total.value ?? 'more'} shown. Go on: --before ${next} · all of them: --all`);
+  return rows;
 }
 
 async function rowOf(holdfast: Operations, policies: PolicyCache, task: Task, now: number): Promise<Cell[]> {

@@ -11,6 +11,7 @@ import type { RedriveOfTask } from '../../store/redrives.ts';
 import type { ActionEntry, ExecutionEntry, HistoryEntry, Imported, StrayEntry } from '../../store/store.ts';
 import type { Json } from '../../task.ts';
 import { budgetOf } from '../../views/budget.ts';
+import { decisionOf } from '../../views/decision-words.ts';
 import { GLYPHS, type ShownState, shownState, signOf, stateWords } from '../../views/glyphs.ts';
 import { documentOf } from '../../views/json-shapes.ts';
 import { lastDecision } from '../../views/last-decision.ts';
@@ -27,7 +28,6 @@ import {
   numbered,
   policyWords,
   progressWords,
-  reasoning,
   SHELL_COMMAND,
   summaryOf,
 } from '../../views/task-text.ts';
@@ -212,26 +212,6 @@ const LIKE: Readonly<Record<string, ShownState>> = {
   interruption: 'cancelled',
   loss: 'cancelled',
   deferral: 'retrying',
-};
-
-function decisionOf(entry: ExecutionEntry): string {
-  if (entry.late) return 'too late: it changed nothing';
-  if (entry.next !== 'scheduled') return entry.next;
-  const why = entry.because ? reasoning(entry.because) : '';
-  const after = entry.after ? formatDuration(entry.after) : 'at once';
-  if (entry.because?.step === 'awaits_verdict') {
-    return entry.charge === 'refunded' ? 'counted and given back' : `ends in ${after} unless its source is down`;
-  }
-  return `${after}${CHARGES[entry.charge]}${why === '' ? '' : ` (${why})`}`;
-}
-
-const CHARGES: Readonly<Record<ExecutionEntry['charge'], string>> = {
-  task: '',
-  recoveries: '',
-  refunded: ', counted and given back',
-  deferrals: ', not counted',
-  source: ', not counted',
-  nobody: ', not counted',
 };
 
 function strayRow(entry: StrayEntry, now: number): Cell[] {

@@ -5,13 +5,14 @@ import { type EndedState, isOver, TASK_STATES, type TaskState } from '../../task
 import { type ChangeFilter, type ChangeRecord, type ChangeRow, changeRecord } from '../changes.ts';
 import { type FactsFor, factsAt, type Remembered } from '../facts.ts';
 import { conditionsOf, type FilterColumn, type FilterCondition } from '../filter.ts';
-import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
+import { type ActionRow, actionEntry, type ExecutionRow, eventsFrom, executionEntry } from '../history-row.ts';
 import { WHEN_GROUP_ENDS } from '../new-task.ts';
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
 import type {
   Counters,
   Counts,
   CountsBy,
+  EventSpan,
   HistoryEntry,
   LastTaker,
   ListFilter,
@@ -22,6 +23,7 @@ import type {
   Slice,
   SourceRecord,
   Takes,
+  TaskEvent,
   TaskKey,
   TaskOfGroup,
   TaskRecord,
@@ -104,6 +106,40 @@ export class PostgresRecords implements Records {
     );
     return rows.map(({ execution, action }) =>
       execution ? executionEntry(execution) : actionEntry(action as ActionRow),
+    );
+  }
+
+  async events(span: EventSpan): Promise<readonly TaskEvent[]> {
+    if (!span.newestFirst) return this.#eventsIn(span);
+    // There is an index by time, and none in its order: so the span grows backwards until it has enough.
+    for (const back of GROWING_SPANS_MS) {
+      const from = Math.max(span.from, span.before - back, 0);
+      const found = await this.#eventsIn({ ...span, from });
+      if (found.length >= span.limit || from <= span.from) return found;
+    }
+    return this.#eventsIn(span);
+  }
+
+  async #eventsIn(span: EventSpan): Promise<readonly TaskEvent[]> {
+    const { from, before, limit, newestFirst } = span;
+    const order = newestFirst ? 'DESC' : 'ASC';
+    const page = (table: string, at: string) =>
+      `SELECT * FROM (${table}) x WHERE ${at} >= $1 AND ${at} < $2 ORDER BY ${at} ${order}, id ${order} LIMIT $3`;
+    const joined = `LEFT JOIN $.live l ON l.id = e.task LEFT JOIN $.bodies b ON b.id = e.task LEFT JOIN $.ended d ON d.id = e.task
+      LEFT JOIN LATERAL (SELECT class, source FROM $.succeeded s WHERE s.id = e.task LIMIT 1) s ON true
+      JOIN $.classes c ON c.id = coalesce(l.class, d.class, s.class) JOIN $.queues q ON q.id = c.queue`;
+    const columns = 'e.*, c.type, q.name AS queue, coalesce(b.source, d.source, s.source) AS source';
+    const executions = page('SELECT * FROM $.executions UNION ALL SELECT * FROM $.old_executions', 'ended_at');
+    const read = <Row extends object>(rows: string, at: string) =>
+      this.#database.rows<Row>(
+        this.#in(`SELECT ${columns} FROM (${rows}) e ${joined} ORDER BY e.${at} ${order}, e.id ${order}`),
+        [from, before, limit],
+      );
+    type Rows = Parameters<typeof eventsFrom>;
+    return eventsFrom(
+      await read<Rows[0][number]>(executions, 'ended_at'),
+      await read<Rows[1][number]>(page('SELECT * FROM $.acts', 'at'), 'at'),
+      span,
     );
   }
 
@@ -349,6 +385,9 @@ interface EventRow {
   readonly execution: ExecutionRow | null;
   readonly action: ActionRow | null;
 }
+
+/** A minute, ten, an hour, six, a day, a week, and 30 days. */
+const GROWING_SPANS_MS = [1, 10, 60, 360, 1_440, 10_080, 43_200].map((minutes) => minutes * 60_000);
 
 /** How many ids a selection reads at once. */
 const SLICE = 10_000;

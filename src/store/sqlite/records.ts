@@ -3,7 +3,7 @@ import type { Facts } from '../../failure/decide.ts';
 import type { TaskFilter } from '../../filter.ts';
 import { TASK_STATES, type TaskState } from '../../task.ts';
 import type { ChangeFilter, ChangeRecord } from '../changes.ts';
-import { type ActionRow, actionEntry, type ExecutionRow, executionEntry } from '../history-row.ts';
+import { type ActionRow, actionEntry, type ExecutionRow, eventsFrom, executionEntry } from '../history-row.ts';
 import { livenessOnOneKernel } from '../liveness.ts';
 import { WHEN_GROUP_ENDS } from '../new-task.ts';
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
@@ -11,6 +11,7 @@ import type {
   Counters,
   Counts,
   CountsBy,
+  EventSpan,
   HistoryEntry,
   LastTaker,
   ListFilter,
@@ -21,6 +22,7 @@ import type {
   Slice,
   SourceRecord,
   Takes,
+  TaskEvent,
   TaskKey,
   TaskOfGroup,
   TaskRecord,
@@ -141,6 +143,30 @@ export class SqliteRecords implements Records {
         .sort((a, b) => a.after - b.after || a.action - b.action)
         .map(({ entry }) => entry);
     });
+  }
+
+  events(span: EventSpan): Promise<readonly TaskEvent[]> {
+    const order = span.newestFirst ? 'DESC' : 'ASC';
+    const joined = (
+      table: string,
+    ) => `FROM ${table} e JOIN hf_tasks t ON t.id = e.task JOIN hf_classes c ON c.id = t.class
+      JOIN hf_queues q ON q.id = c.queue`;
+    const page = (ids: { readonly from: number; readonly before: number }) => ({ ...ids, limit: span.limit });
+    const where = `WHERE e.id >= :from AND e.id < :before ORDER BY e.id ${order} LIMIT :limit`;
+    return this.#read((sql) =>
+      eventsFrom(
+        sql.all(
+          `SELECT e.*, f.text AS shared_failure, b.text AS shared_because, c.type, q.name AS queue, t.source ${joined('hf_executions')}
+           LEFT JOIN hf_texts f ON f.id = e.failure_text LEFT JOIN hf_texts b ON b.id = e.because_text ${where}`,
+          page(idsIn(sql, 'hf_executions', 'ended_at', span)),
+        ),
+        sql.all(
+          `SELECT e.*, c.type, q.name AS queue, t.source ${joined('hf_acts')} ${where}`,
+          page(idsIn(sql, 'hf_acts', 'at', span)),
+        ),
+        span,
+      ),
+    );
   }
 
   counters(since: number): Promise<Counters> {
@@ -313,6 +339,27 @@ export class SqliteRecords implements Records {
       .all<{ takes: string }>('SELECT takes FROM hf_workers WHERE gone = 0 AND lease_until > ?', this.#now())
       .map(({ takes }) => takesFrom(takes));
   }
+}
+
+/** The ids of the rows of a span of time: rows are written in the order of their times. */
+function idsIn(
+  sql: Sql,
+  table: 'hf_executions' | 'hf_acts',
+  time: 'ended_at' | 'at',
+  { from, before }: EventSpan,
+): { readonly from: number; readonly before: number } {
+  const [end = 1] = sql.column<number>(`SELECT coalesce(max(id), 0) + 1 FROM ${table}`);
+  const firstAt = (at: number): number => {
+    let [low, high] = [1, end];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const [found] = sql.column<number>(`SELECT ${time} FROM ${table} WHERE id >= ? ORDER BY id LIMIT 1`, middle);
+      if (found === undefined || found >= at) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
+  return { from: firstAt(from), before: firstAt(before) };
 }
 
 /** The names of all sources with a hold, a state, a limit, or a budget that is not full. */

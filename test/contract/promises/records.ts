@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { formatDuration } from '../../../src/duration.ts';
 import type { Decision } from '../../../src/failure/decide.ts';
-import type { ListFilter, NewTask } from '../../../src/store/store.ts';
+import type { EventSpan, ListFilter, NewTask } from '../../../src/store/store.ts';
 import { TASK_STATES } from '../../../src/task.ts';
 import {
   because,
@@ -94,6 +94,37 @@ export function promisesOfRecords(factory: StoreFactory): void {
     expect(await records.lastTakers(['mail'])).toEqual([
       { type: 'mail', worker: 'bob', host: hostname(), at: joined + LEASE },
     ]);
+  });
+
+  test('returns what happened to all tasks in a span of time, in either order', async () => {
+    const worker = await scene.join();
+    const start = scene.now();
+    const [a, b] = (await scene.enqueue({ type: 'mail', source: 's', queue: 'q' }, {})) as [number, number];
+    await scene.settle(await scene.claimTask(worker, a), retryIn(0, 'net.timeout'));
+    scene.advance(1_000);
+    await scene.move(b, { verb: 'hold' });
+    scene.advance(1_000);
+    await scene.settle(await scene.claimTask(worker, a), ended('dead', 'net.timeout'));
+    await scene.settle(await scene.start(worker), succeeded());
+
+    const read = async (span: Partial<EventSpan>) => {
+      const all = { from: 0, before: Number.MAX_SAFE_INTEGER, limit: 10, newestFirst: false, ...span };
+      return scene.store.records.events(all);
+    };
+    const all = await read({});
+    expect(all).toMatchObject([
+      { at: start, task: a, type: 'mail', source: 's', queue: 'q', entry: { kind: 'execution', next: 'scheduled' } },
+      { at: start + 1_000, task: b, entry: { kind: 'action', verb: 'hold', to: 'held' } },
+      { at: start + 2_000, task: a, entry: { kind: 'execution', next: 'dead' } },
+    ]);
+    expect(new Set(all.map(({ id }) => id)).size).toBe(3);
+    expect(all[0]?.entry).toEqual((await scene.store.records.history(a))[0]);
+    expect(await read({ newestFirst: true })).toEqual(all.toReversed());
+    expect(await read({ newestFirst: true, limit: 2 })).toEqual(all.toReversed().slice(0, 2));
+    expect(await read({ limit: 2 })).toEqual(all.slice(0, 2));
+    expect(await read({ from: start + 1_000, before: start + 2_000 })).toEqual(all.slice(1, 2));
+    expect(await read({ from: start + 2_001 })).toEqual([]);
+    expect(await read({ before: start, newestFirst: true })).toEqual([]);
   });
 
   describe('lists', () => promisesOfLists(scene));

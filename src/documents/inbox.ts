@@ -5,8 +5,9 @@ import type { Task } from '../queue/task-view.ts';
 import type { HistoryEntry } from '../store/store.ts';
 import { taskJson } from '../views/json-shapes.ts';
 import { lastDecision } from '../views/last-decision.ts';
-import { endOf } from '../views/task-text.ts';
+import { endOf, isAmbiguous } from '../views/task-text.ts';
 import { rfc3339 } from '../views/times.ts';
+import { choiceJson, choicesOf } from './choices.ts';
 import type { CommandLine } from './command-line.ts';
 import { endLine, nextSteps } from './next-steps.ts';
 
@@ -49,6 +50,7 @@ interface Item {
   readonly error: string;
   /** What to look at, and the commands that answer. */
   readonly steps: readonly string[];
+  readonly choices: readonly object[];
 }
 
 async function itemOf(commands: CommandLine, holdfast: Operations, id: number): Promise<Item | undefined> {
@@ -62,6 +64,9 @@ async function itemOf(commands: CommandLine, holdfast: Operations, id: number): 
     question: endLine(task, history),
     error: last?.failure ? endOf(last).said : '',
     steps: nextSteps(commands, task, history),
+    choices: choicesOf(task, isAmbiguous(task, history)).map((choice) =>
+      choiceJson(choice, commands.command(choice.command)),
+    ),
   };
 }
 
@@ -71,6 +76,6 @@ function sinceOf(history: readonly HistoryEntry[]): number | undefined {
   return last && (last.kind === 'execution' ? last.endedAt : last.at);
 }
 
-function itemJson({ task, since, question, error, steps }: Item): object {
-  return { since: rfc3339(since), question, error: error === '' ? null : error, steps, task: taskJson(task) };
+function itemJson({ task, since, question, error, steps, choices }: Item): object {
+  return { since: rfc3339(since), question, error: error === '' ? null : error, steps, choices, task: taskJson(task) };
 }

@@ -1,10 +1,10 @@
 import type { Task } from '../queue/task-view.ts';
 import type { HistoryEntry } from '../store/store.ts';
-import { answersTo } from '../views/advice.ts';
 import { shownState, stateWords } from '../views/glyphs.ts';
 import { lastDecision } from '../views/last-decision.ts';
 import { heldSentence, isAmbiguous } from '../views/task-text.ts';
 import { quoted, visible } from '../views/visible.ts';
+import { choicesOf } from './choices.ts';
 import type { CommandLine } from './command-line.ts';
 import { taskAdvice } from './task-advice.ts';
 
@@ -47,10 +47,13 @@ export function nextSteps(commands: CommandLine, task: Task, history: readonly H
   }
   if (task.state !== 'needs_manual') return [];
   const ambiguous = isAmbiguous(task, history);
-  const answers = answersTo(task, ambiguous);
-  const width = Math.max(...answers.map(({ words }) => words.length));
+  const choices = choicesOf(task, ambiguous);
+  const width = Math.max(...choices.map(({ words }) => words.length));
   return [
     ...taskAdvice(task, ambiguous),
-    ...answers.map(({ words, command }) => `${words.padEnd(width)}  ${commands.command(command)}`),
+    ...choices.map(({ words, does, command }) => {
+      const line = `${words.padEnd(width)}  ${commands.command(command)}`;
+      return does === undefined ? line : `${line}   (${does})`;
+    }),
   ];
 }

@@ -30,24 +30,3 @@ const BY_REASON: Readonly<Record<string, string>> = {
 export function adviceFor(reason: string | undefined): string | undefined {
   return reason !== undefined && Object.hasOwn(BY_REASON, reason) ? BY_REASON[reason] : undefined;
 }
-
-export interface Step {
-  readonly words: string;
-  readonly command: string;
-}
-
-/** The commands that answer a task which waits for a person. */
-export function answersTo(task: { readonly id: number }, ambiguous: boolean): Step[] {
-  if (ambiguous) {
-    return [
-      { words: 'it happened', command: `resolve ${task.id} --as succeeded` },
-      { words: 'it did not', command: `resolve ${task.id} --as retry` },
-      { words: 'give up', command: `resolve ${task.id} --as dead` },
-    ];
-  }
-  return [
-    { words: 'retry it', command: `retry ${task.id}` },
-    { words: 'it is done', command: `resolve ${task.id} --as succeeded` },
-    { words: 'give up', command: `resolve ${task.id} --as dead` },
-  ];
-}

@@ -134,16 +134,21 @@ describe.concurrent('with a filter', () => {
     expect(await project.run('import', 'moves.jsonl')).toMatchObject({ exit: 0 });
 
     const { stdout } = await project.run('inbox', 'type:file_move');
-    expect(stdout).toContain(`keep both  mv -n ${to} ${to}.before-17, then retry it`);
+    expect(stdout).toContain(`keep both   holdfast resolve 17 --as keep-both   (what is there becomes ${to}.before-17`);
+    expect(stdout).toMatch(new RegExp(`${to} {2}1 byte, changed \\d`));
     expect(stdout).toMatch(new RegExp(`${from}  owner \\d+, group \\d+, mode 0644`));
-    const { document } = await project.json<{ total: number; items: { task: { id: number }; since: string }[] }>(
-      'inbox',
-      '--limit',
-      '2',
-    );
+    const { document } = await project.json<{
+      total: number;
+      items: { task: { id: number }; since: string; choices: { as: string; command: string }[] }[];
+    }>('inbox', '--limit', '2');
     expect(document.total).toBe(3);
     expect(document.items.map(({ task }) => task.id)).toEqual([16, 17]);
     expect(Number.isNaN(Date.parse(document.items[0]?.since ?? ''))).toBe(false);
+    expect(document.items[1]?.choices.map(({ as }) => as)).toEqual(['keep-both', 'overwrite', 'skip', 'succeeded']);
+    expect(document.items[1]?.choices[0]).toMatchObject({
+      answer: 'retry',
+      command: 'holdfast resolve 17 --as keep-both',
+    });
     expect(await project.run('inbox', 'state:dead')).toMatchObject({ exit: 2 });
   });
 });

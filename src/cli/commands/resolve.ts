@@ -1,23 +1,33 @@
 import type { Command } from 'commander';
+import {
+  ANSWERS,
+  type Answer,
+  asideOf,
+  type Choice,
+  COLLISION_CHOICES,
+  type CollisionChoice,
+  choicesOf,
+  collisionOf,
+} from '../../documents/choices.ts';
 import { endLine } from '../../documents/next-steps.ts';
+import { taskAdvice } from '../../documents/task-advice.ts';
 import { isFilter } from '../../filter.ts';
+import { putAside, removeDestination } from '../../handlers/move-destination.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { taskJson } from '../../views/json-shapes.ts';
-import { summaryOf } from '../../views/task-text.ts';
+import { isAmbiguous, summaryOf } from '../../views/task-text.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
+import { EXIT } from '../exit-codes.ts';
 import { FILTER_HELP } from '../flags/filter.ts';
 import { hintAtWorkers } from '../flags/record-flags.ts';
 import { findTask } from '../flags/task-ids.ts';
 import { withStore } from '../opening/open-store.ts';
 import { Problem, usage } from '../problem.ts';
-import { Prompt } from '../terminal/prompt.ts';
+import { mayGoOn, Prompt } from '../terminal/prompt.ts';
 import { actOnFilter, BULK_HELP, type BulkFlags } from './bulk-action.ts';
-
-const ANSWERS = ['succeeded', 'retry', 'dead'] as const;
-type Answer = (typeof ANSWERS)[number];
 
 interface Flags {
   readonly as?: string;
@@ -26,7 +36,7 @@ interface Flags {
 }
 
 interface Resolution {
-  readonly as: Answer;
+  readonly as: Answer | CollisionChoice;
   readonly result?: unknown;
   readonly note?: string;
 }
@@ -35,6 +45,7 @@ export function declare(command: Command): void {
   command
     .argument('<id|filter...>')
     .option('--as <answer>', 'it happened (succeeded), it did not and should be tried again (retry), or give up (dead)')
+    .addHelpText('after', COLLISION_HELP)
     .option('--result <json>', 'what came of it, with --as succeeded')
     .option('--note <text>', 'how you know, for the history')
     .option('--dry-run', 'with a filter: only show how many match, and some of them')
@@ -47,7 +58,13 @@ export function declare(command: Command): void {
   });
 }
 
-async function resolve(cli: Cli, id: string, flags: Flags): Promise<void> {
+const COLLISION_HELP = `
+For a move whose destination exists, --as has three more answers. They change files on this machine:
+  keep-both   what is there gets another name (NAME.before-ID), and the move is tried again
+  overwrite   what is there is removed, and the move is tried again
+  skip        the source stays where it is, and the task is dead`;
+
+async function resolve(cli: Cli, id: string, flags: Flags): Promise<number> {
   const given = resolutionFrom(flags);
   if (!given && !cli.terminal.mayAsk) {
     throw usage('--as is missing: what do you know of it?', {
@@ -58,8 +75,15 @@ async function resolve(cli: Cli, id: string, flags: Flags): Promise<void> {
     const task = await findTask(cli, holdfast, id);
     if (task.state !== 'needs_manual') throw notAsked(cli, task);
     const resolution = given ?? (await askFor(cli, holdfast, task));
-    await holdfast.resolve(task.id, { ...resolution, actor: cli.actor });
-    await report(cli, holdfast, task.id, resolution);
+    const { as, note, ...others } = resolution;
+    const carried = await carriedOut(cli, task, as, given !== undefined);
+    if (!carried) return EXIT.failed;
+    const { answer, done } = carried;
+    const notes = [done, note].filter((text) => text !== undefined).join('. ');
+    await holdfast.resolve(task.id, { ...others, as: answer, actor: cli.actor, ...(notes !== '' && { note: notes }) });
+    if (done !== undefined) cli.terminal.note(visible(done));
+    await report(cli, holdfast, task.id, answer);
+    return EXIT.done;
   });
 }
 
@@ -67,11 +91,16 @@ async function resolveAll(cli: Cli, filter: readonly string[], flags: Flags & Bu
   const given = resolutionFrom(flags);
   if (!given) throw usage('--as is missing: with a filter, one answer is for all that match');
   const { as, result } = given;
+  if (!isAnswer(as)) {
+    throw usage(`--as ${as} changes files, so each task is answered alone`, {
+      hints: [`holdfast list --ids … | xargs -n 1 holdfast resolve --yes --as ${as}`],
+    });
+  }
   const answer = { verb: 'resolve', as, ...(result !== undefined && { result: JSON.stringify(result) }) } as const;
   return actOnFilter(cli, filter, flags, answer);
 }
 
-async function report(cli: Cli, holdfast: Operations, id: number, { as }: Resolution): Promise<void> {
+async function report(cli: Cli, holdfast: Operations, id: number, as: Answer): Promise<void> {
   const { terminal } = cli;
   const task = await holdfast.get(id);
   const became = as === 'retry' ? 'due now, in a new round' : as;
@@ -95,8 +124,11 @@ function resolutionFrom({ as, result, note }: Flags): Resolution | undefined {
     if (result !== undefined) throw usage('--result says what came of it, so it needs --as succeeded');
     return undefined;
   }
-  const answer = ANSWERS.find((each) => each === as);
-  if (!answer) throw usage(`--as is one of ${ANSWERS.join(', ')}, got "${visible(as)}"`);
+  const answer = [...ANSWERS, ...COLLISION_CHOICES].find((each) => each === as);
+  if (!answer) {
+    const hint = `for a move whose destination exists also ${COLLISION_CHOICES.join(', ')}`;
+    throw usage(`--as is one of ${ANSWERS.join(', ')}, got "${visible(as)}"`, { hints: [hint] });
+  }
   if (result !== undefined && answer !== 'succeeded')
     throw usage(`--result goes with --as succeeded, not with ${answer}`);
   return {
@@ -118,20 +150,70 @@ function parsed(text: string): unknown {
   }
 }
 
-async function askFor({ terminal }: Cli, holdfast: Operations, task: Task): Promise<Resolution> {
+async function askFor(cli: Cli, holdfast: Operations, task: Task): Promise<Resolution> {
+  const { terminal } = cli;
+  const history = await holdfast.history(task.id);
+  const ambiguous = isAmbiguous(task, history);
   terminal.warn(`#${task.id} ${summaryOf(task)}`);
-  terminal.warn(`${endLine(task, await holdfast.history(task.id))}`);
+  for (const line of [endLine(task, history), ...taskAdvice(task, ambiguous)]) terminal.warn(line);
+  const choices = choicesOf(task, ambiguous);
+  const width = Math.max(...choices.map(({ words }) => words.length));
+  for (const [i, { words, does = '' }] of choices.entries()) {
+    terminal.warn(`  (${i + 1}) ${words.padEnd(width)}  ${does}`.trimEnd());
+  }
   using prompt = new Prompt();
-  const as = await askForAnswer(prompt);
+  const as = await askForChoice(prompt, choices);
   const text = as === 'succeeded' ? await prompt.ask('? Result (JSON, empty for none) > ') : '';
   const note = await prompt.ask('? Note (empty for none) > ');
   return { as, ...(text !== '' && { result: parsed(text) }), ...(note !== '' && { note }) };
 }
 
-async function askForAnswer(prompt: Prompt): Promise<Answer> {
+async function askForChoice(prompt: Prompt, choices: readonly Choice[]): Promise<Choice['as']> {
   for (;;) {
-    const typed = await prompt.ask('? What do you know?  (1) it happened  (2) it did not, retry  (3) give up  > ');
-    const answer = ANSWERS[Number(typed) - 1] ?? ANSWERS.find((each) => each === typed);
-    if (answer) return answer;
+    const typed = await prompt.ask(`? Which (1–${choices.length}) > `);
+    const choice = choices[Number(typed) - 1] ?? choices.find(({ as, words }) => as === typed || words === typed);
+    if (choice) return choice.as;
   }
+}
+
+function isAnswer(as: Choice['as']): as is Answer {
+  return (ANSWERS as readonly string[]).includes(as);
+}
+
+/** Does what a choice does to files. Returns the answer to the task, and what was done, for its history; nothing after a no. */
+async function carriedOut(
+  cli: Cli,
+  task: Task,
+  as: Choice['as'],
+  asks: boolean,
+): Promise<{ readonly answer: Answer; readonly done?: string } | undefined> {
+  if (isAnswer(as)) return { answer: as };
+  const to = collisionOf(task);
+  if (to === undefined) throw usage(`--as ${as} is for a move whose destination exists`);
+  if (as === 'skip') return { answer: 'dead', done: 'skip: the source stays where it is' };
+  if (as === 'overwrite' && asks && !(await mayGoOn(cli, `Remove ${visible(to)}, for good?`))) {
+    return undefined;
+  }
+  const aside = asideOf(to, task.id);
+  try {
+    await (as === 'keep-both' ? putAside(to, aside) : removeDestination(to));
+  } catch (error) {
+    throw unchanged(task, to, error);
+  }
+  return {
+    answer: 'retry',
+    done: as === 'keep-both' ? `keep both: ${to} is now ${aside}` : `overwrite: removed ${to}`,
+  };
+}
+
+function unchanged({ id }: Task, to: string, error: unknown): Problem {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const hint: Readonly<Record<string, string>> = {
+    ENOENT: `if the worker is on another machine, do it there; if it is gone, retry: holdfast resolve ${id} --as retry`,
+    EISDIR: 'move or remove the folder yourself, then resolve --as retry',
+  };
+  return new Problem('state_conflict', `what is at ${visible(to)} stays as it is: ${visible(message)}`, {
+    hints: [hint[code ?? ''] ?? 'nothing was changed; change it yourself, then resolve --as retry'],
+    cause: error,
+  });
 }

@@ -1,4 +1,5 @@
 import { BULK_SAMPLE, type BulkAction, moveBatch, noCounts, selection, type Verb } from '../../documents/bulk.ts';
+import { ANSWERS } from '../../documents/choices.ts';
 import { InvalidInputError } from '../../errors.ts';
 import { DEFAULT_SIZE_LIMIT, encodeJson } from '../../json.ts';
 import { by as checkedBy } from '../../queue/operate.ts';
@@ -12,7 +13,6 @@ import { readOnlyProblem } from '../problems.ts';
 import { type Route, route } from '../route.ts';
 
 const VERBS = ['retry', 'cancel', 'hold', 'release', 'resolve'] as const satisfies readonly Verb[];
-const ANSWERS = ['succeeded', 'retry', 'dead'] as const;
 
 /** How many tasks one call acts on. A page with more calls it several times, and shows how far it is. */
 const MOST_IDS = 1_000;

@@ -1,4 +1,5 @@
 import { optionsIn } from '../../config/assumed-options.ts';
+import { ANSWERS } from '../../documents/choices.ts';
 import { duplicateRisk } from '../../documents/duplicate.ts';
 import { enqueueContent, isKnownType } from '../../documents/enqueue.ts';
 import { assumedContent, explanationContent, pastContent } from '../../documents/explain.ts';
@@ -35,8 +36,6 @@ const SUMMARIES = {
   hold: 'put a waiting task aside until it is released',
   release: 'let a held task wait in its queue again',
 } as const;
-
-const ANSWERS = ['succeeded', 'retry', 'dead'] as const;
 
 export const TASKS: readonly Route[] = [
   route({

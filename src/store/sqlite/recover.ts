@@ -151,11 +151,13 @@ export class LostLeases {
       this.#noteLoss(id, lostBy, now);
       this.#sql.run(
         `UPDATE hf_running SET worker = ?, token = ?, lost_by = coalesce(lost_by, ?),
-           lost_how = iif(why IS NULL, ?, lost_how), why = coalesce(why, 'loss') WHERE id = ?`,
+           lost_how = iif(why IS NULL, ?, lost_how), started_at = iif(why = 'expiry', ?, started_at),
+           why = coalesce(why, 'loss') WHERE id = ?`,
         taker,
         token,
         lostBy,
         how,
+        now,
         id,
       );
     }

@@ -257,6 +257,19 @@ export function promisesOfLeases(factory: StoreFactory): void {
       expect(await scene.settle(his as Claimed, lost('free'))).toEqual({ answer: 'settled', state: 'ready' });
     });
 
+    test('leaves alone an expired task that the worker has just taken over from another', async () => {
+      const [alice, bob] = [await scene.join('alice'), await scene.join('bob')];
+      await scene.enqueue({ deadline: scene.now() - 1 });
+      await scene.store.tasks.claim(claimRequest(alice, { limit: 0 }));
+      scene.advance(10 * LEASE);
+      await scene.store.tasks.leave(alice);
+      const [his] = (await scene.store.tasks.recover(bob, 10)).tasks;
+      expect(his).toMatchObject({ why: 'expiry' });
+
+      await scene.store.tasks.renew(bob, []);
+      expect((await scene.store.tasks.recover(await scene.join('carol'), 10)).tasks).toEqual([]);
+    });
+
     test('says of a worker that left that it is not known', async () => {
       const alice = await scene.join('alice');
       const claimed = await scene.start(alice);

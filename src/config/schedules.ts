@@ -5,7 +5,7 @@ import { MISSED, OVERLAPS } from '../schedule/turn.ts';
 import type { Json } from '../task.ts';
 import { HIGHEST_PRIORITY } from '../task.ts';
 import { type Problems, quoted } from './problems.ts';
-import { field, fields, name, oneOf, type Shape, whole } from './shapes.ts';
+import { field, fields, flag, name, oneOf, type Shape, whole } from './shapes.ts';
 import type { Node } from './source.ts';
 
 /** Any value, as JSON. */
@@ -45,6 +45,10 @@ const FIELDS = fields<FileSchedule>(
     priority: field(whole(0, HIGHEST_PRIORITY), 'The priority of its tasks.', { byDefault: 0 }),
     source: field(name(), 'The source of its tasks. Default: their type.'),
     category: field(name(), 'The category of its tasks.'),
+    idempotent: field(
+      flag(),
+      "Whether a task may run twice. false: a person is asked when its outcome is unknown. Default: that of the type's definition.",
+    ),
   },
   {
     instead: {

@@ -13,6 +13,7 @@ export interface FileSchedule extends Partial<Answers> {
   readonly priority?: number;
   readonly source?: string;
   readonly category?: string;
+  readonly idempotent?: boolean;
 }
 
 /** The schedules of a configuration file, by name. */

@@ -6,7 +6,7 @@ import { aStore } from '../a-store.ts';
 const YAML = `
 schedules:
   nightly: { type: sync, cron: '0 3 * * *', timeZone: Europe/Berlin, input: { boxes: [1, a, null] } }
-  hourly: { type: sync, cron: '@hourly', missed: all, overlap: queue, queue: slow }
+  hourly: { type: sync, cron: '@hourly', missed: all, overlap: queue, queue: slow, idempotent: false }
 `;
 
 test('the schedules of a file are set when its workers start, and follow its changes', async () => {
@@ -38,6 +38,22 @@ test('the schedules of a file are set when its workers start, and follow its cha
   });
   registry.load(YAML, '/etc/holdfast.yaml');
   await until(async () => (await holdfast.schedules.get('nightly')).paused === undefined);
+  await holdfast.close();
+});
+
+test('a schedule of a file says whether its tasks may run twice', async () => {
+  const registry = new Registry();
+  registry.load(YAML, '/etc/holdfast.yaml');
+  const run = () => {
+    throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+  };
+  const holdfast = await openHoldfast({ store: aStore(), tasks: [defineTask('sync', { run })], config: registry });
+  holdfast.work();
+  while ((await holdfast.schedules.list()).length < 2) await new Promise((resolve) => setImmediate(resolve));
+  const [repeated, once] = await Promise.all([holdfast.schedules.run('nightly'), holdfast.schedules.run('hourly')]);
+  while ((await holdfast.get(once.id)).executions === 0) await new Promise((resolve) => setImmediate(resolve));
+  await expect(holdfast.result(once.id)).rejects.toMatchObject({ state: 'needs_manual' });
+  expect((await holdfast.get(repeated.id)).state).not.toBe('needs_manual');
   await holdfast.close();
 });
 

@@ -1,4 +1,4 @@
-// What is published of a kept run: the tables of docs/internals/performance.md and the plot of the README.
+// What is published of a kept run: the tables of docs/internals/performance.md and its plot.
 //   node publish.mjs
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

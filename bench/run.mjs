@@ -24,7 +24,7 @@ const HELP = `npm run bench -- [options]
   --all         the heavy scenarios too, which take minutes: ${namesOf(PLAN.filter(({ heavy }) => heavy))}
   --size N      what a million is in the heavy ones (1000000); a smaller one is not judged where it would show nothing
   --quick       2 rounds of 30000 tasks; the heavy scenarios once and, but for memory, at a size of 250000. With --all: 25 minutes
-  --keep        keep the figures in bench/kept.json, and make the tables of docs/internals/performance.md and the plot of the README from it
+  --keep        keep the figures in bench/kept.json, and make the tables of docs/internals/performance.md and its plot from it
   --dir DIR     where the files stand (${tmpdir()}): the disk that is measured
   --json        one JSON object a line instead of the table
 

@@ -5,18 +5,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ask } from '../postgres/ask.ts';
 import { openDatabases } from '../postgres/databases.ts';
 import { installPacked, root, run } from './packed.ts';
+import { readPage } from './page.ts';
 
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
 
-describe('the README', () => {
+describe('the README, and the examples of pages', () => {
   let folder: string;
-  let readme: string;
-  let examples: readonly string[];
+  const codeOf = async (page: string): Promise<readonly string[]> =>
+    [...(await readPage(page)).matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => code as string);
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'holdfast-readme-'));
-    readme = await readFile(join(root, 'README.md'), 'utf8');
-    examples = [...readme.matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => code as string);
     await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
     await installPacked(folder);
   });
@@ -24,20 +23,30 @@ describe('the README', () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   test('has five lines that run as they stand, from the packed package, in plain JavaScript', async () => {
-    await writeFile(join(folder, 'five.js'), examples[0] as string);
+    await writeFile(join(folder, 'five.js'), (await codeOf('README.md'))[0] as string);
     const { stdout, stderr } = await run(process.execPath, ['five.js'], { cwd: folder });
     expect(stdout).toBe('Hello, world!\n');
     expect(stderr).toBe('');
   });
 
-  test('has an example and a statement for PostgreSQL that do what they say on a real server', async () => {
+  test('names commands that package.json has', async () => {
+    const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { scripts: object };
+    const named = [...(await readPage('README.md')).matchAll(/npm (?:run )?([a-z-]+)/g)].map(
+      ([, name]) => name as string,
+    );
+    expect(named.filter((name) => !['ci', 'i'].includes(name) && !(name in scripts))).toEqual([]);
+    expect(named.length).toBeGreaterThan(2);
+  });
+
+  test('docs/operations/postgres.md has an example and a statement that do what they say on a real server', async () => {
     const databases = await openDatabases(async () => {});
     const { url } = await databases.take();
     await symlink(join(root, 'node_modules/pg'), join(folder, 'node_modules/pg'));
-    const example = examples.find((code) => code.includes('holdfast/postgres')) as string;
+    const page = 'docs/operations/postgres.md';
+    const [example = ''] = await codeOf(page);
     await writeFile(join(folder, 'shared.js'), example.replace(/postgres:\/\/[^']*/, url));
     expect(await run(process.execPath, ['shared.js'], { cwd: folder })).toEqual({ stdout: '', stderr: '' });
-    const [, statement = ''] = /^```sql\n(.*?)^```/ms.exec(readme) ?? [];
+    const [, statement = ''] = /^```sql\n(.*?)^```/ms.exec(await readPage(page)) ?? [];
     await ask(url, statement);
     expect(await ask(url, 'SELECT type, payload FROM holdfast.holdfast_tasks ORDER BY id')).toEqual([
       { type: 'resize', payload: '"a.png"' },
@@ -46,37 +55,33 @@ describe('the README', () => {
     await databases.close();
   });
 
-  test('has examples that strict TypeScript takes as they stand, without types of better-sqlite3 or Node', async () => {
+  test('docs/guides/testing.md and claiming.md have examples that run', async () => {
+    await writeFile(join(folder, 'testing.js'), (await codeOf('docs/guides/testing.md')).join('\n'));
+    expect(await run(process.execPath, ['testing.js'], { cwd: folder })).toEqual({
+      stdout: 'needs_manual\n',
+      stderr: '',
+    });
+    await writeFile(join(folder, 'claiming.js'), (await codeOf('docs/guides/claiming.md')).join('\n'));
+    expect(await run(process.execPath, ['claiming.js'], { cwd: folder })).toEqual({ stdout: '', stderr: '' });
+  });
+
+  test('their examples are taken by strict TypeScript as they stand, without types of better-sqlite3 or Node', async () => {
+    const pages = ['README.md', 'docs/guides/testing.md', 'docs/guides/claiming.md', 'docs/operations/postgres.md'];
     const files = await Promise.all(
-      examples.map(async (code, i) => {
-        // Later examples go on from the one before, as a reader does.
-        const before = i === 2 ? `${examples[1]}\n` : '';
-        await writeFile(join(folder, `example-${i}.mts`), `${before}${code}\nexport {};\n`);
-        return `example-${i}.mts`;
+      pages.map(async (page, i) => {
+        await writeFile(join(folder, `page-${i}.mts`), `${(await codeOf(page)).join('\n')}\nexport {};\n`);
+        return `page-${i}.mts`;
       }),
     );
-    const options = [
-      '--noEmit',
-      '--strict',
-      '--module',
-      'nodenext',
-      '--target',
-      'es2022',
-      '--types',
-      '',
-      '--lib',
-      'es2022,dom',
-    ];
-    const { stdout } = await run(process.execPath, [tsc, ...options, ...files], { cwd: folder }).catch(
+    const options = '--noEmit --strict --module nodenext --target es2022 --lib es2022,dom'.split(' ');
+    const { stdout } = await run(process.execPath, [tsc, ...options, '--types', '', ...files], { cwd: folder }).catch(
       (error: { stdout: string }) => error,
     );
     expect(stdout).toBe('');
   });
 
-  test('names commands that package.json has', async () => {
-    const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { scripts: object };
-    const named = [...readme.matchAll(/npm (?:run )?([a-z-]+)/g)].map(([, name]) => name as string);
-    expect(named.filter((name) => !['ci', 'i'].includes(name) && !(name in scripts))).toEqual([]);
-    expect(named.length).toBeGreaterThan(2);
+  test('the picture of the README is drawn from what the engine does', async () => {
+    const checked = await run(process.execPath, ['scripts/four-failures.mjs', '--check'], { cwd: root });
+    expect(checked.stderr).toBe('');
   });
 });

@@ -2,9 +2,18 @@ import type { VNode } from 'preact';
 import { FailureGroupPage } from './pages/failure-group.tsx';
 import { FailuresPage } from './pages/failures.tsx';
 import { InboxPage } from './pages/inbox.tsx';
+import { NewRedrivePage } from './pages/new-redrive.tsx';
 import { OverviewPage } from './pages/overview.tsx';
+import { QueuesPage } from './pages/queues.tsx';
+import { RedrivePage } from './pages/redrive.tsx';
+import { RedrivesPage } from './pages/redrives.tsx';
+import { SchedulePage } from './pages/schedule.tsx';
+import { SchedulesPage } from './pages/schedules.tsx';
+import { SourcePage } from './pages/source.tsx';
+import { SourcesPage } from './pages/sources.tsx';
 import { TaskPage } from './pages/task.tsx';
 import { TasksPage } from './pages/tasks.tsx';
+import { WorkersPage } from './pages/workers.tsx';
 
 /** The page at a path below the root of the dashboard. `{name}` of a pattern is given to the page. */
 const ROUTES: readonly (readonly [pattern: string, page: (...names: readonly string[]) => VNode])[] = [
@@ -14,6 +23,15 @@ const ROUTES: readonly (readonly [pattern: string, page: (...names: readonly str
   ['failures', () => <FailuresPage />],
   ['failures/{}', (id = '') => <FailureGroupPage key={id} id={id} />],
   ['inbox', () => <InboxPage />],
+  ['sources', () => <SourcesPage />],
+  ['sources/{}', (name = '') => <SourcePage key={name} name={name} />],
+  ['redrives', () => <RedrivesPage />],
+  ['redrives/new', () => <NewRedrivePage />],
+  ['redrives/{}', (id = '') => <RedrivePage key={id} id={id} />],
+  ['schedules', () => <SchedulesPage />],
+  ['schedules/{}', (name = '') => <SchedulePage key={name} name={name} />],
+  ['queues', () => <QueuesPage />],
+  ['workers', () => <WorkersPage />],
 ];
 
 const COMPILED = ROUTES.map(([pattern, page]) => ({

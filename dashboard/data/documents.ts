@@ -231,7 +231,7 @@ export interface FailureGroupJson {
 export interface MeDocument {
   readonly actor: string;
   /** By permission: view, enqueue, retry, cancel, hold, release, resolve, redrive, failures, sources, queues, workers, schedules. */
-  readonly can: Readonly<Record<string, boolean>>;
+  readonly permissions: Readonly<Record<string, boolean>>;
   readonly read_only: boolean;
   readonly version: string;
   readonly store: { readonly kind: string; readonly name: string };

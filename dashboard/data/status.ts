@@ -33,5 +33,5 @@ export function whyNot(permission: string): string | undefined {
   const who = me.value;
   if (who === undefined) return 'It is not known yet what you may do here.';
   if (who.read_only) return 'This dashboard is read-only.';
-  return who.can[permission] === false ? `You have no permission for this: ${permission}.` : undefined;
+  return who.permissions[permission] === false ? `You have no permission for this: ${permission}.` : undefined;
 }

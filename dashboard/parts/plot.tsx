@@ -36,13 +36,15 @@ export function Plot({
   readonly title: string;
   readonly summary: string;
   readonly series?: readonly Series[];
-  readonly height: number;
+  /** Or how high it is at this width. */
+  readonly height: number | ((width: number) => number);
   readonly draw: (width: number) => ComponentChildren;
   readonly table: { readonly heads: readonly string[]; readonly rows: readonly (readonly (string | number)[])[] };
 }) {
   const frame = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   const [asTable, setTable] = useState(false);
+  const high = typeof height === 'number' ? height : height(width);
   useEffect(() => {
     const element = frame.current;
     if (!element) return;
@@ -99,8 +101,8 @@ export function Plot({
               role="img"
               aria-label={`${title}: ${summary}`}
               width={width}
-              height={height}
-              viewBox={`0 0 ${width} ${height}`}
+              height={high}
+              viewBox={`0 0 ${width} ${high}`}
             >
               {draw(width)}
             </svg>

@@ -37,7 +37,7 @@ export function builtPages(): string {
 
 /**
  * Answers with the files of a folder. They are read once, and only they can be asked for, so no path leads out of the folder. Any other
- * path without a file name is a page: it gets `index.html`, with the address of the dashboard as its base.
+ * path that does not name a file is a page: it gets `index.html`, with the address of the dashboard as its base.
  */
 export class Pages {
   readonly #folder: string;
@@ -54,9 +54,14 @@ export class Pages {
     if (file && path !== INDEX) return fileResponse(request, path, file);
     const index = this.#files.get(INDEX);
     if (!index) return text(503, 'The pages of the dashboard are not built. In a checkout, run: npm run build');
-    if (path !== INDEX && extname(path) !== '') return text(404, 'There is no such file.');
+    if (isFile(path)) return text(404, 'There is no such file.');
     return indexResponse(index, path, basePath);
   }
+}
+
+/** The address of a page may end with a name that has a dot, such as that of a host. */
+function isFile(path: string): boolean {
+  return path !== INDEX && (path.startsWith(HASHED) || (!path.includes('/') && extname(path) !== ''));
 }
 
 function readFiles(folder: string): ReadonlyMap<string, PageFile> {

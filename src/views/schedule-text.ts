@@ -12,19 +12,19 @@ export function scheduleStateWords({ paused, waits, nextAt, lastTask }: Schedule
   return nextAt ? until(nextAt.getTime(), now) : 'never';
 }
 
-const MISSED = {
+export const MISSED = {
   latest: 'one task for the newest time that was missed',
   all: 'a task for each time that was missed',
   skip: 'times that were missed are passed over',
 } as const;
 
-const OVERLAP = {
+export const OVERLAP = {
   skip: 'passed over while the task before runs; one that waits is replaced',
   queue: 'enqueued when the task before has ended',
   allow: 'enqueued whether the task before has ended or not',
 } as const;
 
-const WAS = { enqueued: 'enqueued', skipped: 'passed over, its task ran', missed: 'missed' } as const;
+export const WAS = { enqueued: 'enqueued', skipped: 'passed over, its task ran', missed: 'missed' } as const;
 
 /** Everything about one schedule, in lines. Safe to print. */
 export function scheduleLines(schedule: Schedule, next: readonly Date[], now: number): string[] {

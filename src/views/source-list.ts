@@ -49,7 +49,7 @@ export function listedSource(seen: SourceSeen, counts: SourceCounts, now: number
   };
 }
 
-const SIGNS: Readonly<Record<ShownSourceState, { readonly glyph: string; readonly style: Style }>> = {
+export const SIGNS: Readonly<Record<ShownSourceState, { readonly glyph: string; readonly style: Style }>> = {
   held: { glyph: GLYPHS.held, style: 'waiting' },
   needs_person: { glyph: GLYPHS.needs_manual, style: 'human' },
   down: { glyph: GLYPHS.held, style: 'waiting' },

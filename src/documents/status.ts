@@ -114,7 +114,7 @@ function attentionFrom(commands: CommandLine, counts: Counts): Attention[] {
       count,
       reason,
       text: `${what}: ${visible(reason)}${advice === undefined ? '' : `. ${advice}`}`,
-      command: commands.command(`list state:${kind} reason:${visible(reason)}`),
+      command: commands.command(`${kind === 'dead' ? 'list state:dead' : 'inbox'} reason:${visible(reason)}`),
     };
   });
 }

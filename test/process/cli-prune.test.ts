@@ -123,7 +123,7 @@ describe('holdfast status --summary', () => {
     expect(stdout).toMatch(/^Eligible for the next run +0 +the next one/m);
     expect(stdout).toContain('ACTION REQUIRED: 1 task needs a person');
     expect(stdout).toMatch(/1 fs\.dest_exists: Something stands at the destination already\./);
-    expect(stdout).toContain('holdfast list state:needs_manual reason:fs.dest_exists');
+    expect(stdout).toContain('holdfast inbox reason:fs.dest_exists');
   });
 
   test('says the same as JSON', async ({ project }) => {

@@ -17,6 +17,33 @@ describe.each<StoreKind>(['sqlite', 'postgres'])('on one host, with %s', (kind) 
     await worker.says({ settled: id, state: 'cancelled' });
   });
 
+  test.each(['queue', 'source'])(
+    'a held %s stops a worker of another process that has claimed tasks ahead',
+    async (what) => {
+      const { holdfast } = scene();
+      const work = { does: 'work', ms: 1 };
+      const options = { queue: 'night', source: 'imap' };
+      const count = 3_000;
+      const [first] = await holdfast.enqueueAll('work', Array(count).fill(work), options);
+      const last = (first?.id as number) + 200;
+      const worker = await scene().worker('worker', { worker: { ...PATIENT.worker, concurrency: 1 } });
+      await worker.says({ settled: last });
+
+      if (what === 'queue') await holdfast.pauseQueue('night');
+      else await holdfast.sources.hold('imap');
+      const left = async () => {
+        const id = await scene().enqueue({ does: 'succeed' });
+        await worker.says({ settled: id });
+        return (await holdfast.counts()).byState;
+      };
+      const { ready, running } = await left();
+
+      expect(running).toBe(0);
+      expect(ready).toBeGreaterThan(0);
+      expect((await left()).ready).toBe(ready);
+    },
+  );
+
   test('the tasks of a killed process are taken over soon by a worker that came before it', async () => {
     const other = await scene().worker('other', { ...PATIENT, types: ['other'] });
     const id = await scene().enqueue({ does: 'untilTold' });

@@ -12,6 +12,7 @@ import { by } from '../../queue/operate.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import type { Move } from '../../store/store.ts';
+import type { TaskState } from '../../task.ts';
 import { documentOf, taskJson } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
 import { summaryOf } from '../../views/task-text.ts';
@@ -61,7 +62,9 @@ export async function actOnFilter(
     const filter = selection(filterFrom(args), action.verb, flags.acceptDuplicate === true, new Date(holdfast.now()));
     const ids = await holdfast.administration.select(filter);
     const sample = await Promise.all(ids.slice(0, BULK_SAMPLE).map((id) => holdfast.get(id)));
-    if (flags.dryRun || ids.length === 0) return tellPlan(cli, action.verb, ids.length, sample, flags.dryRun === true);
+    if (flags.dryRun || ids.length === 0) {
+      return tellPlan(cli, action.verb, filter.states, ids.length, sample, flags.dryRun === true);
+    }
     if (!(await isConfirmed(cli, action.verb, ids.length, sample))) return EXIT.failed;
     const { note, acceptDuplicate = false } = flags;
     const whose = by({ actor: cli.actor, ...(note !== undefined && { note }) }, action.verb);
@@ -75,7 +78,14 @@ export async function actOnFilter(
   });
 }
 
-function tellPlan(cli: Cli, verb: Verb, matches: number, sample: readonly Task[], dryRun: boolean): number {
+function tellPlan(
+  cli: Cli,
+  verb: Verb,
+  states: readonly TaskState[],
+  matches: number,
+  sample: readonly Task[],
+  dryRun: boolean,
+): number {
   const { terminal } = cli;
   const content = {
     exit: EXIT.done,
@@ -87,11 +97,19 @@ function tellPlan(cli: Cli, verb: Verb, matches: number, sample: readonly Task[]
     skipped: {},
   };
   terminal.answer(`${verb}.filter`, content, () => {
-    if (matches === 0) return terminal.note('No task matches. Nothing was changed.');
+    if (matches === 0) {
+      return terminal.note(
+        `No task that is ${orList(states)} matches, and ${verb} changes no others. Nothing was changed.`,
+      );
+    }
     for (const line of planLines(cli, matches, sample)) terminal.result(line);
     terminal.note('Nothing was changed.');
   });
   return EXIT.done;
+}
+
+function orList(words: readonly string[]): string {
+  return words.join(', ').replace(/, (?=[^,]+$)/, ' or ');
 }
 
 function planLines({ terminal }: Cli, matches: number, sample: readonly Task[]): string[] {

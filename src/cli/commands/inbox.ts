@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { type Inbox, inboxContent, inboxOf, MOST_QUESTIONS } from '../../documents/inbox.ts';
 import { plural } from '../../views/plural.ts';
-import { summaryOf } from '../../views/task-text.ts';
+import { isOwnType, summaryOf } from '../../views/task-text.ts';
 import { ago } from '../../views/times.ts';
-import { visible } from '../../views/visible.ts';
+import { shortened, visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { FILTER_HELP, filterFrom } from '../flags/filter.ts';
@@ -43,7 +43,8 @@ function print({ terminal }: Cli, { items, total }: Inbox, now: number): void {
   for (const { task, since, question, error, steps } of items) {
     const waits = since === undefined ? '' : `  since ${ago(since, now)}`;
     terminal.result(`${terminal.out.glyph(task)} #${task.id} ${summaryOf(task)}  ${visible(task.source)}${waits}`);
-    for (const line of [question, ...(error === '' ? [] : [error]), ...steps]) terminal.result(`    ${line}`);
+    const given = isOwnType(task.type) ? [] : [`input ${shortened(visible(JSON.stringify(task.input)))}`];
+    for (const line of [...given, question, ...(error === '' ? [] : [error]), ...steps]) terminal.result(`    ${line}`);
   }
   if (total > items.length) {
     terminal.note(

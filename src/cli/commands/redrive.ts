@@ -80,7 +80,7 @@ function planLines(
   acceptsDuplicate: boolean,
 ): string[] {
   const lines = [
-    `${plural(matches, 'task matches', 'tasks match')}, which takes ${formatDuration(takesAtLeast)} at least`,
+    `${plural(matches, 'task matches', 'tasks match')}${takesAtLeast === 0 ? '' : `, which takes ${formatDuration(takesAtLeast)} at least`}`,
   ];
   if (mayRunTwice > 0) {
     lines.push(`${plural(mayRunTwice, 'task', 'tasks')} of them may have happened already and would run a second time`);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { programsToStart } from '../../documents/workers-alive.ts';
+import { missingWorkers } from '../../documents/workers-alive.ts';
 import { StateConflictError } from '../../errors.ts';
 import { isFilter } from '../../filter.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
@@ -46,7 +46,7 @@ async function resume(cli: Cli, ids: readonly string[], flags: Flags): Promise<n
     const { holdfast } = foreground;
     const byFilter = ids[0] === undefined || isFilter(ids[0]);
     const chosen = await (byFilter ? allUnfinished(cli, holdfast, filterFrom(ids)) : findTasks(cli, holdfast, ids));
-    for (const task of chosen) await refuseForeign(holdfast, task);
+    for (const task of chosen) await refuseForeign(cli, holdfast, task);
     if (chosen.length === 0)
       cli.terminal.note(
         ids.length > 0 ? 'No unfinished task of this command matches.' : 'There are no unfinished tasks.',
@@ -87,12 +87,13 @@ async function allUnfinished(cli: Cli, holdfast: Holdfast, filter: string): Prom
   return tasks.slice(0, MOST);
 }
 
-async function refuseForeign(holdfast: Holdfast, task: Task): Promise<void> {
+async function refuseForeign(cli: Cli, holdfast: Holdfast, task: Task): Promise<void> {
   if (isOwnType(task.type)) return;
-  const toStart = await programsToStart(holdfast, [task.type]);
+  const { types, toStart } = await missingWorkers(holdfast, [task.type]);
+  const hint = types.length > 0 ? toStart(task.type) : `a running worker takes it: ${cli.command(`wait ${task.id}`)}`;
   throw new Problem('unknown_type', `#${task.id} is a ${visible(task.type)}, which this command cannot run`, {
     why: [`It runs ${OWN_TYPES_TEXT}.`],
-    hints: [toStart(task.type)],
+    hints: [hint],
     exit: EXIT.conflict,
   });
 }

@@ -82,7 +82,7 @@ function actionsIn(cli: Cli, { byReason }: Counts): readonly Action[] {
       reason,
       count,
       advice: whatToDo(reason),
-      command: cli.command(`list state:needs_manual reason:${visible(reason)}`),
+      command: cli.command(`inbox reason:${visible(reason)}`),
     }));
 }
 

@@ -147,7 +147,7 @@ const ENTRIES_FOR_CLI = [
 ];
 
 /** Files of the store seam, of which they know types. */
-const SEAM = ['src/store/store.ts', 'src/store/changes.ts', 'src/store/redrives.ts'];
+const SEAM = ['src/store/store.ts', 'src/store/changes.ts', 'src/store/insight.ts', 'src/store/redrives.ts'];
 
 /** Values of time, chance and the world outside, which the pure layers are given as arguments. */
 const IMPURE = [

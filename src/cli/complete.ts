@@ -1,13 +1,9 @@
 import type { Command } from 'commander';
+import { knownValues } from '../documents/completion.ts';
 import { FILTER_KEYS } from '../filter.ts';
-import type { Operations } from '../queue/operations.ts';
-import { TASK_STATES } from '../task.ts';
 import { Cli } from './cli.ts';
 import { withStore } from './opening/open-store.ts';
 import { argumentsOf, commandNames, flagsAmong, programFor } from './program.ts';
-
-/** How many tasks are looked at for their numbers, types and reasons: the newest. */
-const MOST = 200;
 
 /** The words that may stand at the end of a command line, for a shell. Whatever goes wrong, there are none. */
 export async function complete(shell: string, line: string): Promise<string[]> {
@@ -70,31 +66,5 @@ async function values(words: readonly string[], kind: string): Promise<string[]>
   const at = words.findIndex((word) => word === '-s' || word === '--store');
   const store = at < 0 ? undefined : words[at + 1];
   const cli = new Cli({ ...flagsAmong(words), ...(store !== undefined && { store }) });
-  return withStore(cli, {}, (holdfast) => valuesIn(holdfast, kind));
-}
-
-async function valuesIn(holdfast: Operations, kind: string): Promise<string[]> {
-  const newest = () => holdfast.list({ limit: MOST });
-  switch (kind) {
-    case 'state':
-      return [...TASK_STATES];
-    case 'id':
-      return (await newest()).map(({ id }) => String(id));
-    case 'type':
-      return (await newest()).map(({ type }) => type);
-    case 'reason':
-      return (await holdfast.counts()).byReason.map(({ reason }) => reason);
-    case 'queue':
-      return (await holdfast.queues()).map(({ name }) => name);
-    case 'source':
-      return (await holdfast.administration.sourceNames()).slice(0, MOST);
-    case 'worker':
-      return (await holdfast.workers()).map(({ name }) => name);
-    case 'redrive':
-      return (await holdfast.redrives.list()).map(({ id }) => String(id));
-    case 'schedule':
-      return [...(await holdfast.administration.scheduleNames())];
-    default:
-      return [];
-  }
+  return withStore(cli, {}, (holdfast) => knownValues(holdfast, kind));
 }

@@ -1,3 +1,4 @@
+import { duration, type Milliseconds } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
 import { isRecord, list, name, oneOf, readMember, refuseUnknown, text, wholeNumber } from '../options.ts';
 
@@ -74,6 +75,16 @@ export function idsField(about: string, most: number): Field<readonly number[]> 
 /** Any JSON. */
 export function jsonField(about: string): Field<unknown> {
   return { about, schema: {}, required: true, read: (value) => value };
+}
+
+/** A length of time such as `2h`, in milliseconds. */
+export function durationField(about: string): Field<Milliseconds> {
+  return {
+    about,
+    schema: { type: 'string', maxLength: 100, examples: ['5m', '1h'] },
+    required: true,
+    read: (value, what) => duration(text(value, what, 100), what),
+  };
 }
 
 /** A time in RFC 3339. */

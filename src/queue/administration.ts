@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { TaskFilter } from '../filter.ts';
 import type { Retention } from '../retention.ts';
 import type { ChangeFilter, ChangeRecord } from '../store/changes.ts';
+import type { ActRecord, DueQuestion, FallingDue } from '../store/insight.ts';
 import type {
   ClockRecord,
   CountsBy,
@@ -66,6 +67,16 @@ export class Administration {
   /** As `oldestRunning` of the store. */
   oldestRunning(): Promise<readonly QueueSince[]> {
     return this.#store.records.oldestRunning();
+  }
+
+  /** As `acts` of the store. */
+  acts(filter: Parameters<Store['records']['acts']>[0]): Promise<readonly ActRecord[]> {
+    return this.#store.records.acts(filter);
+  }
+
+  /** As `fallingDue` of the store. */
+  fallingDue(question: DueQuestion): Promise<FallingDue> {
+    return this.#store.records.fallingDue(question);
   }
 
   /** The names of all sources that have had a ready task. */

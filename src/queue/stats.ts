@@ -1,9 +1,12 @@
+import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
 import { FAILURE_KINDS, type FailureKind } from '../failure/outcome.ts';
 import { parseFilter, refuseOtherKeys } from '../filter.ts';
 import { name, refuseUnknown, text } from '../options.ts';
 import { show } from '../show.ts';
+import { MINUTE } from '../store/counters.ts';
 import { fits } from '../store/filter.ts';
+import type { CountedPeriod } from '../store/insight.ts';
 import type { Records } from '../store/store.ts';
 import { type Counted, readCountedAs } from '../telemetry/counted-as.ts';
 
@@ -16,7 +19,12 @@ export interface StatsOptions {
   readonly since?: Date;
   /** Only what fits a filter of `type`, `source`, `reason` and `since`, as in `list`: `type:sync -source:imap:* since:24h`. */
   readonly filter?: string;
+  /** Also the counts of each span of time, such as `'5m'`, for plots. Counts that are kept by longer spans make the spans longer. */
+  readonly bin?: DurationInput;
 }
+
+/** The newest bins are listed. */
+const MOST_BINS = 400;
 
 const FILTER_KEYS = ['type', 'source', 'reason', 'since'] as const;
 const LONGEST_FILTER = 10_000;
@@ -30,6 +38,8 @@ export interface StatsReport {
   readonly types: readonly (Stats & { readonly type: string })[];
   /** By source, the busiest first. */
   readonly sources: readonly (Stats & { readonly source: string })[];
+  /** With `bin`: the spans since the first count, the oldest first, also those in which nothing was counted. */
+  readonly bins?: readonly (Stats & { readonly at: Date })[];
 }
 
 /** How executions went. A retry is an execution after a failure in the same round, charged or not. */
@@ -74,7 +84,7 @@ interface Count extends Counted {
 }
 
 export async function statsFrom(records: Records, options: StatsOptions, now: number): Promise<StatsReport> {
-  refuseUnknown(options, ['type', 'source', 'since', 'filter'], 'stats');
+  refuseUnknown(options, ['type', 'source', 'since', 'filter', 'bin'], 'stats');
   const given = options.filter === undefined ? '' : text(options.filter, 'filter', LONGEST_FILTER);
   refuseOtherKeys(given, FILTER_KEYS);
   const filter = parseFilter(given, new Date(now));
@@ -86,18 +96,57 @@ export async function statsFrom(records: Records, options: StatsOptions, now: nu
   if (!(since instanceof Date) || Number.isNaN(since.getTime())) {
     throw new InvalidInputError(`\`since\` must be a Date, got ${show(since)}.`);
   }
+  const isChosen = (each: Count) =>
+    (type ?? each.type) === each.type && (source ?? each.source) === each.source && fits(filter, each);
+  const span = options.bin === undefined ? undefined : binFrom(options.bin);
   const { firstAt, counts } = await records.counters(since.getTime());
-  const chosen = counts
-    .map(({ countedAs, count }): Count => ({ ...readCountedAs(countedAs), count }))
-    .filter((each) => (type ?? each.type) === each.type && (source ?? each.source) === each.source)
-    .filter((each) => fits(filter, each));
+  const chosen = counts.map(read).filter(isChosen);
   const sources = by('source', chosen).sort((a, b) => b.executions - a.executions);
   return {
     since: firstAt === undefined ? undefined : new Date(firstAt),
     total: statsOf(chosen),
     types: by('type', chosen),
     sources,
+    ...(span !== undefined && { bins: binsOf(await records.counterPeriods(since.getTime()), isChosen, span, now) }),
   };
+}
+
+function read<Stored extends { readonly countedAs: string; readonly count: number }>(stored: Stored): Stored & Count {
+  return { ...stored, ...readCountedAs(stored.countedAs) };
+}
+
+function binFrom(given: DurationInput): Milliseconds {
+  const span = duration(given, 'bin');
+  if (span >= MINUTE) return span;
+  throw new InvalidInputError(`\`bin\` must be at least a minute, got ${show(given)}: counts are kept by the minute.`);
+}
+
+function binsOf(
+  periods: readonly CountedPeriod[],
+  isChosen: (each: Count) => boolean,
+  least: Milliseconds,
+  now: number,
+): readonly (Stats & { readonly at: Date })[] {
+  // A period that is longer than a bin cannot be divided.
+  const span = periods.reduce((longest, period) => Math.max(longest, period.span), least);
+  const counted = new Map<number, Count[]>();
+  let first: number | undefined;
+  for (const period of periods) {
+    const at = period.at - (period.at % span);
+    first = Math.min(first ?? at, at);
+    const count = read(period);
+    if (!isChosen(count)) continue;
+    const bin = counted.get(at);
+    if (bin) bin.push(count);
+    else counted.set(at, [count]);
+  }
+  if (first === undefined) return [];
+  const bins = Math.min(MOST_BINS, Math.floor((now - first) / span) + 1);
+  const newest = now - (now % span);
+  return Array.from({ length: bins }, (_, i) => newest - (bins - 1 - i) * span).map((at) => ({
+    at: new Date(at),
+    ...statsOf(counted.get(at) ?? []),
+  }));
 }
 
 /** The statistics of each type or source, in the order of their names. */

@@ -9,6 +9,7 @@ import type { Change, Restriction, RestrictionCause } from '../source/change.ts'
 import type { EndedState, ImportState, Needs, QueueOrder, TaskState } from '../task.ts';
 import type { ChangeFilter, ChangeRecord } from './changes.ts';
 import type { FailureStore, Sighted } from './failure-groups.ts';
+import type { ActRecord, CountedPeriod, DueQuestion, FallingDue } from './insight.ts';
 import type { ProcessIdentity } from './liveness.ts';
 import type { By, NewTask, Receipt, Unique } from './new-task.ts';
 import type { RedriveStore } from './redrives.ts';
@@ -533,6 +534,12 @@ export interface Records {
    * 400 days; the period in which `since` lies counts as a whole.
    */
   counters(since: number): Promise<Counters>;
+  /** As `counters`, by the periods in which the counts are kept, the oldest first. */
+  counterPeriods(since: number): Promise<readonly CountedPeriod[]>;
+  /** The actions of people on tasks, the newest first. `before`: only those with smaller ids. */
+  acts(filter: { readonly before?: number | undefined; readonly limit: number }): Promise<readonly ActRecord[]>;
+  /** Which scheduled tasks fall due in a time. */
+  fallingDue(question: DueQuestion): Promise<FallingDue>;
   /**
    * What happened to sources and queues, the newest first: changes of the state of a source, and actions of people. Each is written
    * with its change, and kept for 30 days.

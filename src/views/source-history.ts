@@ -177,7 +177,7 @@ export function outageJson({ from, to, condition, reason, message, refunded }: O
 }
 
 export function changeJson(change: ChangeRecord): object {
-  const { id, at, kind, name, change: what, to, reason, message, refunded, heldForMs, by, limits } = change;
+  const { id, at, kind, name, change: what, to, reason, message, refunded, heldForMs, by } = change;
   return {
     id,
     at: rfc3339(at),
@@ -191,11 +191,16 @@ export function changeJson(change: ChangeRecord): object {
     held_for_ms: heldForMs ?? null,
     actor: by?.actor ?? null,
     note: by?.note ?? null,
-    limits: limits
-      ? {
-          ...(limits.pace !== undefined && { per_second: limits.pace?.perSecond ?? null }),
-          ...(limits.concurrency !== undefined && { concurrency: limits.concurrency }),
-        }
-      : null,
+    limits: changedLimits(change),
+  };
+}
+
+/** The limits that a change set: null removes one. Null if it set none. */
+export function changedLimits({ limits }: ChangeRecord): object | null {
+  if (!limits) return null;
+  const { pace, concurrency } = limits;
+  return {
+    ...(pace !== undefined && { per_second: pace?.perSecond ?? null }),
+    ...(concurrency !== undefined && { concurrency }),
   };
 }

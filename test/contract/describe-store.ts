@@ -8,6 +8,7 @@ import { promisesOfFailureGroups } from './promises/failure-groups.ts';
 import { promisesOfFairness } from './promises/fairness.ts';
 import { promisesOfGroups } from './promises/groups.ts';
 import { promisesOfImporting } from './promises/importing.ts';
+import { promisesOfInsight } from './promises/insight.ts';
 import { promisesOfLateSuccesses } from './promises/late-successes.ts';
 import { promisesOfLeases } from './promises/leases.ts';
 import { promisesOfLimits } from './promises/limits.ts';
@@ -50,6 +51,7 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('sources and queues', () => promisesOfSources(factory));
     describe('states of sources', () => promisesOfSourceStates(factory));
     describe('changes of sources and queues', () => promisesOfChanges(factory));
+    describe('overviews', () => promisesOfInsight(factory));
     describe('limits', () => promisesOfLimits(factory));
     describe('time', () => promisesOfTime(factory));
     describe('pruning', () => promisesOfPruning(factory));

@@ -122,3 +122,35 @@ test('who may not do something is refused, and a read-only dashboard changes not
   expect((await nobody.get('/tasks')).status).toBe(401);
   expect(await kit.holdfast.get(id)).toMatchObject({ state: 'dead' });
 });
+
+test('counts by time, what falls due, what people did, and how a filter may go on', async () => {
+  const kit = await open({ tasks: [charge] });
+  const { id } = await kit.holdfast.enqueue(charge, 2);
+  await kit.drain();
+  await kit.holdfast.enqueue(charge, 3, { delay: '90s', source: 'bank two' });
+  const { get, act } = callsOf(kit.holdfast);
+  await act('sources/charge/hold', { note: 'the bank is closed' });
+  await kit.advance('1s');
+  await act('tasks/act', { verb: 'retry', ids: [id], note: 'again' });
+  const [group] = (await get('failures')).json.items;
+  await kit.advance('1s');
+  await act(`failures/${group.id}/mute`);
+
+  const { json: stats } = await get('stats?since=24h&bin=5m');
+  expect(stats.bins).toMatchObject([{ at: '2026-01-01T00:00:00.000Z', failures: 1, ended: { dead: 1 } }]);
+  const { json: forecast } = await get('forecast?within=10m');
+  expect(forecast).toMatchObject({ total: { value: 1, exact: true }, groups: [{ source: 'bank two', reason: null }] });
+  expect(forecast.bins[1]).toMatchObject({ count: 1, first: 1, retries: 0 });
+  const { json: audit } = await get('audit?limit=2');
+  expect(audit.items).toMatchObject([
+    { on: 'failures', verb: 'mute', actor: 'ann', name: group.id },
+    { on: 'tasks', verb: 'retry', actor: 'ann', note: 'again', count: 1, tasks: [id] },
+  ]);
+  expect((await get(`audit?before=${audit.next}`)).json).toMatchObject({
+    items: [{ on: 'source', verb: 'hold', name: 'charge', note: 'the bank is closed' }],
+    next: null,
+  });
+  const complete = async (text: string) => (await get(`filter/complete?text=${encodeURIComponent(text)}`)).json.items;
+  expect(await complete('state:dead so')).toEqual([{ text: 'state:dead source:' }]);
+  expect(await complete('-source:other,ch')).toEqual([{ text: '-source:other,charge' }]);
+});

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
+import { statsContent } from '../../documents/stats.ts';
 import { FAILURE_KINDS } from '../../failure/outcome.ts';
 import { isFilter } from '../../filter.ts';
 import type { Stats, StatsReport } from '../../queue/stats.ts';
-import { snakeCase } from '../../views/snake-case.ts';
-import { clockTime, rfc3339 } from '../../views/times.ts';
+import { clockTime } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
@@ -17,6 +17,7 @@ interface Flags {
   readonly type?: string;
   readonly source?: string;
   readonly since?: string;
+  readonly bin?: string;
   readonly json?: true | string;
 }
 
@@ -31,6 +32,7 @@ export function declare(command: Command): void {
     .option('--type <type>', 'only tasks of this type')
     .option('--source <name>', 'only tasks of this source; _other: of those that are not among the busiest')
     .option('--since <time>', 'only what was settled since then: 24h (so long ago), 14:30, 2026-01-31')
+    .option('--bin <time>', 'with --json: also the counts of each span of time, such as 5m')
     .option('--json [shape]', `one JSON document on stdout; --json=${RETRY_METRICS}: only the retries, by type`)
     .addHelpText(
       'after',
@@ -47,7 +49,7 @@ A filter: type:sync -source:imap:* reason:http.* since:24h. With a reason, only 
   act<Flags>(command, stats);
 }
 
-async function stats(cli: Cli, args: readonly string[], { type, source, since, json }: Flags): Promise<void> {
+async function stats(cli: Cli, args: readonly string[], { type, source, since, bin, json }: Flags): Promise<void> {
   // In `--json type:sync`, the term is no value of the flag.
   const swallowed = typeof json === 'string' && isFilter(json);
   const terms = swallowed ? [json, ...args] : args;
@@ -61,11 +63,10 @@ async function stats(cli: Cli, args: readonly string[], { type, source, since, j
       ...(type !== undefined && { type }),
       ...(source !== undefined && { source }),
       ...(since !== undefined && { since: parsePastMoment(since, new Date(now), '--since') }),
+      ...(bin !== undefined && { bin }),
     });
     if (json === RETRY_METRICS) return cli.terminal.document(retryMetrics(report));
-    const { since: countedSince, ...counted } = report;
-    const content = { since: rfc3339(countedSince), ...(snakeCased(counted) as object) };
-    cli.terminal.answer('stats', content, () => print(cli, report, now));
+    cli.terminal.answer('stats', statsContent(report), () => print(cli, report, now));
   });
 }
 
@@ -86,13 +87,6 @@ function retryMetrics({ types }: StatsReport): object {
 
 function rounded(value: number | null): number | null {
   return value === null ? null : Math.round(value * 100) / 100;
-}
-
-/** Members in snake_case. The names of kinds are already. */
-function snakeCased(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(snakeCased);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [snakeCase(name), snakeCased(member)]));
 }
 
 function print(cli: Cli, { since, total, types, sources }: StatsReport, now: number): void {

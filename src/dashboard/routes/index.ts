@@ -1,5 +1,6 @@
 import type { Route } from '../route.ts';
 import { FAILURES } from './failures.ts';
+import { INSIGHT } from './insight.ts';
 import { ME } from './me.ts';
 import { QUEUES } from './queues.ts';
 import { REDRIVES } from './redrives.ts';
@@ -17,6 +18,7 @@ export const ROUTES: readonly Route[] = [
   ...SELECTIONS,
   ...TASKS,
   ...FAILURES,
+  ...INSIGHT,
   ...SOURCES,
   ...QUEUES,
   ...WORKERS,

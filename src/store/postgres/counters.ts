@@ -1,5 +1,6 @@
 import { OTHER } from '../../frequent-names.ts';
 import { MINUTE, MOST_SOURCES, PERIODS } from '../counters.ts';
+import type { CountedPeriod } from '../insight.ts';
 import type { Counters } from '../store.ts';
 import type { Database } from './database.ts';
 
@@ -33,6 +34,14 @@ export class Counting {
   async tidy(): Promise<boolean> {
     if (await this.#database.call<boolean>('gather_counts', [MINUTE])) return true;
     return this.#database.call('roll_up_counters', [JSON.stringify(PERIODS), MOST_SOURCES, OTHER]);
+  }
+
+  async periodsSince(time: number): Promise<readonly CountedPeriod[]> {
+    const rows = await this.#database.call<readonly [number, number, string, number][] | null>('read_counter_periods', [
+      time,
+      MINUTE,
+    ]);
+    return (rows ?? []).map(([at, span, countedAs, count]) => ({ at, span, countedAs, count }));
   }
 
   async since(time: number): Promise<Counters> {

@@ -61,6 +61,7 @@ const CALLED = [
   'pause_queue',
   'prune',
   'publish',
+  'read_counter_periods',
   'read_counters',
   'recalls',
   'record_stray',

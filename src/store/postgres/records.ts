@@ -5,7 +5,22 @@ import { type EndedState, isOver, TASK_STATES, type TaskState } from '../../task
 import { type ChangeFilter, type ChangeRecord, type ChangeRow, changeRecord } from '../changes.ts';
 import { type FactsFor, factsAt, type Remembered } from '../facts.ts';
 import { conditionsOf, type FilterColumn, type FilterCondition } from '../filter.ts';
-import { type ActionRow, actionEntry, type ExecutionRow, eventsFrom, executionEntry } from '../history-row.ts';
+import {
+  type ActionRow,
+  actionEntry,
+  type ExecutionRow,
+  eventsFrom,
+  executionEntry,
+  STRAY_VERB,
+} from '../history-row.ts';
+import {
+  type ActRecord,
+  type ActRow,
+  actRecord,
+  type CountedPeriod,
+  type DueQuestion,
+  type FallingDue,
+} from '../insight.ts';
 import { WHEN_GROUP_ENDS } from '../new-task.ts';
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
 import type {
@@ -145,6 +160,35 @@ export class PostgresRecords implements Records {
 
   counters(since: number): Promise<Counters> {
     return this.#counting.since(since);
+  }
+
+  counterPeriods(since: number): Promise<readonly CountedPeriod[]> {
+    return this.#counting.periodsSince(since);
+  }
+
+  async acts({ before, limit }: Parameters<Records['acts']>[0]): Promise<readonly ActRecord[]> {
+    const rows = await this.#database.rows<ActRow>(
+      this.#in(`SELECT id, task, at, actor, verb, note, from_state AS "from", to_state AS "to" FROM $.acts
+        WHERE id < $1 AND verb <> '${STRAY_VERB}' ORDER BY id DESC LIMIT $2`),
+      [before ?? Number.MAX_SAFE_INTEGER, limit],
+    );
+    return rows.map(actRecord);
+  }
+
+  async fallingDue({ from, until, span, mostCounted, mostRead }: DueQuestion): Promise<FallingDue> {
+    const due = (columns: string) => `SELECT ((run_at - $1) / $2)::integer AS span${columns} FROM $.live
+      WHERE state = 'scheduled' AND run_at >= $1 AND run_at < $3 ORDER BY run_at LIMIT $4`;
+    const counts = await this.#database.rows<FallingDue['counts'][number]>(
+      this.#in(`SELECT span, count(*) AS count FROM (${due('')}) d GROUP BY span ORDER BY span`),
+      [from, span, until, mostCounted],
+    );
+    const kinds = await this.#database.rows<FallingDue['kinds'][number]>(
+      this.#in(`SELECT d.span, t.type, t.source, d.reason, count(*) AS count FROM (${due(', id, reason')}) d
+        JOIN $.holdfast_tasks t ON t.id = d.id GROUP BY d.span, t.type, t.source, d.reason
+        ORDER BY d.span, t.type COLLATE "C", t.source COLLATE "C", d.reason COLLATE "C" NULLS FIRST`),
+      [from, span, until, mostRead],
+    );
+    return { counts, kinds };
   }
 
   async counts(): Promise<Counts> {

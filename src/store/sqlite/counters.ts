@@ -1,6 +1,7 @@
 import { OTHER } from '../../frequent-names.ts';
 import { countsOf, MINUTE, MOST_SOURCES, PERIODS } from '../counters.ts';
 import { sightingsOf } from '../failure-groups.ts';
+import type { CountedPeriod } from '../insight.ts';
 import type { Counters, Settled, Settlement } from '../store.ts';
 import type { Sql } from './driver.ts';
 import type { Writer } from './writer.ts';
@@ -101,14 +102,22 @@ export class Counting {
 const ADDED = `ON CONFLICT (span, at, counted_as)
   DO UPDATE SET count = count + excluded.count, first_at = min(first_at, excluded.first_at)`;
 
+const SINCE = `SELECT at, span, counted_as, count, first_at FROM hf_counters WHERE at + span > :since
+  UNION ALL SELECT e.at - e.at % :minute, :minute, c.key, c.value, e.at FROM hf_counter_entries e, json_each(e.counts) c
+    WHERE e.at - e.at % :minute + :minute > :since`;
+
+/** The counters since a time by their periods, with what is not gathered yet. */
+export function readCounterPeriods(sql: Sql, since: number): readonly CountedPeriod[] {
+  return sql.all<CountedPeriod>(
+    `SELECT at, span, counted_as AS countedAs, sum(count) AS count FROM (${SINCE}) GROUP BY at, span, counted_as ORDER BY at, span, counted_as`,
+    { since, minute: MINUTE },
+  );
+}
+
 /** The counters since a time, with what is not gathered yet. */
 export function readCounters(sql: Sql, since: number): Counters {
   const rows = sql.all<{ countedAs: string; count: number; firstAt: number }>(
-    `SELECT counted_as AS countedAs, sum(count) AS count, min(first_at) AS firstAt FROM (
-       SELECT counted_as, count, first_at FROM hf_counters WHERE at + span > :since
-       UNION ALL SELECT c.key, c.value, e.at FROM hf_counter_entries e, json_each(e.counts) c
-         WHERE e.at - e.at % :minute + :minute > :since)
-     GROUP BY counted_as`,
+    `SELECT counted_as AS countedAs, sum(count) AS count, min(first_at) AS firstAt FROM (${SINCE}) GROUP BY counted_as`,
     { since, minute: MINUTE },
   );
   return {

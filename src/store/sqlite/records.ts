@@ -3,7 +3,22 @@ import type { Facts } from '../../failure/decide.ts';
 import type { TaskFilter } from '../../filter.ts';
 import { TASK_STATES, type TaskState } from '../../task.ts';
 import type { ChangeFilter, ChangeRecord } from '../changes.ts';
-import { type ActionRow, actionEntry, type ExecutionRow, eventsFrom, executionEntry } from '../history-row.ts';
+import {
+  type ActionRow,
+  actionEntry,
+  type ExecutionRow,
+  eventsFrom,
+  executionEntry,
+  STRAY_VERB,
+} from '../history-row.ts';
+import {
+  type ActRecord,
+  type ActRow,
+  actRecord,
+  type CountedPeriod,
+  type DueQuestion,
+  type FallingDue,
+} from '../insight.ts';
 import { livenessOnOneKernel } from '../liveness.ts';
 import { WHEN_GROUP_ENDS } from '../new-task.ts';
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
@@ -33,7 +48,7 @@ import { TASK_COLUMNS, type TaskRow, taskRecord } from '../task-row.ts';
 import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import { retryWhileBusy } from './busy-retry.ts';
 import { readChanges } from './changes.ts';
-import { readCounters } from './counters.ts';
+import { readCounterPeriods, readCounters } from './counters.ts';
 import type { Sql } from './driver.ts';
 import { FactsTable, factsOf } from './facts.ts';
 import { storeError } from './failures.ts';
@@ -206,6 +221,41 @@ export class SqliteRecords implements Records {
         ...(next && { nextDueAt: next.run_at }),
       };
     });
+  }
+
+  counterPeriods(since: number): Promise<readonly CountedPeriod[]> {
+    return this.#read((sql) => readCounterPeriods(sql, since));
+  }
+
+  acts({ before, limit }: Parameters<Records['acts']>[0]): Promise<readonly ActRecord[]> {
+    return this.#read((sql) =>
+      sql
+        .all<ActRow>(
+          `SELECT id, task, at, actor, verb, note, from_state AS "from", to_state AS "to" FROM hf_acts
+           WHERE id < ? AND verb <> '${STRAY_VERB}' ORDER BY id DESC LIMIT ?`,
+          before ?? Number.MAX_SAFE_INTEGER,
+          limit,
+        )
+        .map(actRecord),
+    );
+  }
+
+  fallingDue(question: DueQuestion): Promise<FallingDue> {
+    return this.#read((sql) => ({
+      counts: sql.all<FallingDue['counts'][number]>(
+        `SELECT span, count(*) AS count FROM (SELECT CAST((run_at - :from) / :span AS INTEGER) AS span FROM hf_scheduled
+           WHERE run_at >= :from AND run_at < :until ORDER BY run_at LIMIT :mostCounted) GROUP BY span ORDER BY span`,
+        { ...question },
+      ),
+      kinds: sql.all<FallingDue['kinds'][number]>(
+        `SELECT d.span, c.type, t.source, f.reason, count(*) AS count
+         FROM (SELECT CAST((run_at - :from) / :span AS INTEGER) AS span, id FROM hf_scheduled
+           WHERE run_at >= :from AND run_at < :until ORDER BY run_at LIMIT :mostRead) d
+         JOIN hf_tasks t ON t.id = d.id JOIN hf_classes c ON c.id = t.class LEFT JOIN hf_facts f ON f.task = d.id
+         GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
+        { ...question },
+      ),
+    }));
   }
 
   changes(filter: ChangeFilter): Promise<readonly ChangeRecord[]> {

@@ -69,3 +69,14 @@ BEGIN
       WHERE i.count > 0 AND e.at - e.at % p_minute + p_minute > p_since) c
     GROUP BY c.counted_as) k);
 END $$;
+
+-- The same by period, the oldest first.
+CREATE FUNCTION read_counter_periods(p_since bigint, p_minute integer) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (SELECT json_agg(json_build_array(k.at, k.span, k.counted_as, k.count) ORDER BY k.at, k.span, k.counted_as COLLATE "C") FROM (
+    SELECT c.at, c.span, c.counted_as, sum(c.count) AS count FROM (
+      SELECT t.at, t.span, t.counted_as, t.count FROM counters t WHERE t.at + t.span > p_since
+      UNION ALL SELECT e.at - e.at % p_minute, p_minute, i.counted_as, i.count FROM counter_entries e, counted_in(e.counts, e.unwritten) i
+      WHERE i.count > 0 AND e.at - e.at % p_minute + p_minute > p_since) c
+    GROUP BY c.at, c.span, c.counted_as) k);
+END $$;

@@ -12,6 +12,11 @@ export class Problem extends Error {
   }
 }
 
+/** What was thrown as a problem that can be shown. */
+export function problemOf(error: unknown): Problem {
+  return error instanceof Problem ? error : new Problem(0, 'page', String(error));
+}
+
 /** A document of the API. @throws Problem. */
 export async function get<Document>(path: string, signal?: AbortSignal): Promise<Document> {
   return answerOf(await sent(path, { ...(signal && { signal }) }));

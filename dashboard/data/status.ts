@@ -1,13 +1,13 @@
 import { computed, effect, signal } from '@preact/signals';
-import { get } from './api.ts';
+import { get, type Problem, problemOf } from './api.ts';
 import type { MeDocument, StatusDocument } from './documents.ts';
 import { changes } from './live.ts';
 
 /** The state of the store, for the badges of every page and for the overview. */
 export const status = signal<StatusDocument | undefined>(undefined);
 export const me = signal<MeDocument | undefined>(undefined);
-/** Whether the last question for the state had no answer. */
-export const isAway = signal(false);
+/** Why the last question for the state had no answer. */
+export const trouble = signal<Problem | undefined>(undefined);
 
 export const attentionCount = computed(() => status.value?.attention.length ?? 0);
 
@@ -22,9 +22,9 @@ async function load(): Promise<void> {
   try {
     me.value ??= await get<MeDocument>('me');
     status.value = await get<StatusDocument>('status');
-    isAway.value = false;
-  } catch {
-    isAway.value = true;
+    trouble.value = undefined;
+  } catch (error) {
+    trouble.value = problemOf(error);
   }
 }
 

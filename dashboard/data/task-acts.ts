@@ -47,8 +47,17 @@ export function actOnTask(verb: TaskVerb, { id, type }: Pick<TaskJson, 'id' | 't
     does,
     isSevere: verb === 'cancel',
     command: commandFor(verb, id),
-    run: async (note) => {
-      await post(`tasks/${id}/${verb}`, { ...(note !== undefined && { note }) });
+    ...(verb === 'retry' && {
+      risk: {
+        words: 'Do it all the same: it may be done twice.',
+        isMet: ({ hints }) => hints.some((hint) => hint.includes('--accept-duplicate')),
+      },
+    }),
+    run: async (note, acceptsRisk) => {
+      await post(`tasks/${id}/${verb}`, {
+        ...(note !== undefined && { note }),
+        ...(acceptsRisk && { accept_duplicate: true }),
+      });
       then?.();
       return `#${id} is ${done}.`;
     },

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { get, Problem } from './api.ts';
+import { get, type Problem, problemOf } from './api.ts';
 import { changes } from './live.ts';
 
 export interface Shown<Document> {
@@ -48,7 +48,7 @@ export function useDocument<Document>(path: string | undefined, isFrozen: () => 
       }
     } catch (error) {
       if (controller.signal.aborted) return;
-      const problem = error instanceof Problem ? error : new Problem(0, 'page', String(error));
+      const problem = problemOf(error);
       // What was shown stays readable while the server is away.
       setKnown((last) => ({ path, ...(last.path === path && last.document && { document: last.document }), problem }));
     }

@@ -76,7 +76,7 @@ export function TaskTimeline({ document }: { readonly document: ShowDocument }) 
     <Section
       title="Timeline"
       aside={
-        <span class="actions">
+        <span class="actions timeline-tools">
           {older > 0 && (
             <button type="button" class="link" onClick={() => setAll(true)}>
               {older} older

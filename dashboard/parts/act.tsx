@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Problem } from '../data/api.ts';
+import { type Problem, problemOf } from '../data/api.ts';
 import { tell } from '../data/live.ts';
 import { whyNot } from '../data/status.ts';
 import { announce } from '../shell/announcements.ts';
@@ -24,8 +24,10 @@ export interface Act {
   readonly typed?: number;
   /** The same on the command line. */
   readonly command?: string | undefined;
+  /** What must be accepted if the server refuses it for a risk, and how that is told from other problems. */
+  readonly risk?: { readonly words: string; readonly isMet: (problem: Problem) => boolean };
   /** Does it, and resolves with what is said then. A problem is shown in the dialog, which stays. */
-  readonly run: (note: string | undefined) => Promise<string>;
+  readonly run: (note: string | undefined, acceptsRisk: boolean) => Promise<string>;
 }
 
 const current = signal<Act | undefined>(undefined);
@@ -57,11 +59,13 @@ export function ActDialog() {
 }
 
 function Asked({ act }: { readonly act: Act }) {
-  const { title, words, does, isSevere, note: wanted = 'optional', typed, command, run } = act;
+  const { title, words, does, isSevere, note: wanted = 'optional', typed, command, risk, run } = act;
   const dialog = useRef<HTMLDialogElement>(null);
   const [note, setNote] = useState('');
   const [number, setNumber] = useState('');
   const [problem, setProblem] = useState<Problem>();
+  const [isRisky, setRisky] = useState(false);
+  const [accepts, setAccepts] = useState(false);
   const [isBusy, setBusy] = useState(false);
   useEffect(() => {
     dialog.current?.showModal();
@@ -74,11 +78,13 @@ function Asked({ act }: { readonly act: Act }) {
     setBusy(true);
     setProblem(undefined);
     try {
-      announce(await run(note.trim() === '' ? undefined : note.trim()));
+      announce(await run(note.trim() === '' ? undefined : note.trim(), accepts));
       tell();
       dialog.current?.close();
     } catch (error) {
-      setProblem(error instanceof Problem ? error : new Problem(0, 'page', String(error)));
+      const refused = problemOf(error);
+      setProblem(refused);
+      if (risk?.isMet(refused)) setRisky(true);
       setBusy(false);
     }
   };
@@ -118,6 +124,12 @@ function Asked({ act }: { readonly act: Act }) {
           </label>
         )}
         {problem && <ProblemNote problem={problem} />}
+        {risk && isRisky && (
+          <label class="check field">
+            <input type="checkbox" checked={accepts} onChange={() => setAccepts(!accepts)} />
+            {risk.words}
+          </label>
+        )}
         {command && (
           <p class="same-command">
             <span class="muted">The same on the command line</span> <Command text={command} />

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { Problem, post } from '../data/api.ts';
+import { Problem, post, problemOf } from '../data/api.ts';
 import { commandFor } from '../data/commands.ts';
 import type { TaskJson } from '../data/documents.ts';
 import { tell } from '../data/live.ts';
@@ -41,7 +41,7 @@ export function Decision({ task, onDone }: { readonly task: TaskJson; readonly o
       tell();
       onDone();
     } catch (error) {
-      setProblem(error instanceof Problem ? error : new Problem(0, 'page', String(error)));
+      setProblem(problemOf(error));
     } finally {
       setBusy(false);
     }

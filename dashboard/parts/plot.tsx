@@ -54,7 +54,7 @@ export function Plot({
   }, []);
   return (
     <figure class="plot">
-      <div class="plot-tools">
+      <div class={series && series.length > 1 ? 'plot-tools' : 'plot-tools bare'}>
         {series && series.length > 1 && <Legend of={series} />}
         <button
           type="button"

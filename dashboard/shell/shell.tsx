@@ -1,12 +1,14 @@
 import { signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useErrorBoundary } from 'preact/hooks';
 import { address, addressOf, goTo } from '../data/address.ts';
+import { problemOf } from '../data/api.ts';
 import { liveState, missed, pauseOrResume, showMissed } from '../data/live.ts';
-import { isAway, me, status } from '../data/status.ts';
+import { me, status, trouble } from '../data/status.ts';
 import { ActDialog } from '../parts/act.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Page } from '../parts/page.tsx';
-import { Empty } from '../parts/states.tsx';
+import { Empty, ProblemNote } from '../parts/states.tsx';
 import { pageAt } from '../routes.tsx';
 import { announcement } from './announcements.ts';
 import { Finder } from './finder.tsx';
@@ -33,7 +35,7 @@ export function Shell() {
       <div class="beside">
         <Notices />
         <main id="main" tabIndex={-1}>
-          {pageAt(path) ?? <NoSuchPage />}
+          <Guarded key={path}>{pageAt(path) ?? <NoSuchPage />}</Guarded>
         </main>
         <Foot />
       </div>
@@ -41,6 +43,18 @@ export function Shell() {
       <ActDialog />
       <Help />
     </div>
+  );
+}
+
+/** A fault of one page leaves the others: the navigation stays, and the fault is shown. */
+function Guarded({ children }: { readonly children: ComponentChildren }) {
+  const [fault] = useErrorBoundary();
+  if (fault === undefined) return <>{children}</>;
+  return (
+    <Page title="This page is broken">
+      <ProblemNote problem={problemOf(fault)} />
+      <p>The command line shows the same. Please report it with the text above and the address of the page.</p>
+    </Page>
   );
 }
 
@@ -148,10 +162,12 @@ function Navigation() {
 function Notices() {
   return (
     <>
-      {isAway.value && (
+      {trouble.value && (
         <p class="notice">
-          <Icon name="warning" /> The dashboard does not answer. What is shown may be old; the page tries again by
-          itself.
+          <Icon name="warning" />
+          <span>
+            {trouble.value.message} {trouble.value.hints.join(' ')} What is shown may be old.
+          </span>
         </p>
       )}
       {liveState.value === 'paused' && missed.value > 0 && (

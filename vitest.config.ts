@@ -141,6 +141,7 @@ export default defineConfig({
           retry,
           include: BROWSER,
           globalSetup: ['test/build-dist.ts'],
+          expect: { poll: { timeout: 10_000 } },
           testTimeout: 60_000,
           hookTimeout: 60_000,
           sequence: { groupOrder: 1 },

@@ -27,6 +27,7 @@ import { DueTime, Time } from '../parts/time.tsx';
 import { useKeys } from '../shell/keys.ts';
 import { endWords, styleOf, TaskTimeline, thenWords } from './task-timeline.tsx';
 import { NameLink } from './tasks.tsx';
+import { WhatIf } from './what-if.tsx';
 
 /** Why is it in its state, what happened, and what happens next? */
 export function TaskPage({ id }: { readonly id: string }) {
@@ -83,6 +84,7 @@ export function TaskPage({ id }: { readonly id: string }) {
                   </Section>
                 )}
                 {explained.document?.next_failure && <NextFailure of={explained.document.next_failure} />}
+                {known.history.length > 0 && <WhatIf id={id} />}
               </div>
             </div>
           </>

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { Problem, post, problemOf } from '../data/api.ts';
 import { commandFor } from '../data/commands.ts';
 import type { TaskJson } from '../data/documents.ts';
@@ -24,7 +24,14 @@ export function Decision({ task, onDone }: { readonly task: TaskJson; readonly o
   const [result, setResult] = useState('');
   const [problem, setProblem] = useState<Problem>();
   const [isBusy, setBusy] = useState(false);
-  useKeys(ANSWERS.map(({ as: answer, words }, i) => ({ keys: String(i + 1), does: words, run: () => setAs(answer) })));
+  const form = useRef<HTMLFormElement>(null);
+  const choose = (answer: Answer, index: number) => {
+    setAs(answer);
+    form.current?.querySelectorAll<HTMLInputElement>('input[type=radio]')[index]?.focus();
+  };
+  useKeys(
+    ANSWERS.map(({ as: answer, words }, i) => ({ keys: String(i + 1), does: words, run: () => choose(answer, i) })),
+  );
   const reason = whyNot('resolve');
   const decide = async () => {
     if (as === undefined || isBusy) return;
@@ -48,6 +55,7 @@ export function Decision({ task, onDone }: { readonly task: TaskJson; readonly o
   };
   return (
     <form
+      ref={form}
       class="decision"
       onSubmit={(event) => {
         event.preventDefault();

@@ -2,6 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { attentionCount } from '../data/status.ts';
 
+let isFirst = true;
+
 /** A page: its one heading, what can be done there, and its content. */
 export function Page({
   title,
@@ -19,15 +21,14 @@ export function Page({
   readonly children: ComponentChildren;
 }) {
   const count = attentionCount.value;
-  const first = useRef(true);
   const ref = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${count > 0 ? `(${count}) ` : ''}${title} · Holdfast`;
   }, [title, count]);
-  // A reader of the screen hears that another page was opened.
+  // A reader of the screen hears that another page was opened. The first one is read from its beginning.
   useEffect(() => {
-    if (first.current && document.activeElement === document.body) ref.current?.focus({ preventScroll: true });
-    first.current = false;
+    if (!isFirst && document.activeElement === document.body) ref.current?.focus({ preventScroll: true });
+    isFirst = false;
   }, []);
   return (
     <>

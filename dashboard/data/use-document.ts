@@ -30,19 +30,23 @@ export function useDocument<Document>(path: string | undefined, isFrozen: () => 
   const [known, setKnown] = useState<Known<Document>>({});
   const [newer, setNewer] = useState<Document>();
   const asked = useRef<AbortController>(undefined);
+  /** An answer was asked for that is shown in any case, also if another question overtakes it. */
+  const isForced = useRef(false);
   const before = useRef<string>(undefined);
   const version = changes.value;
 
   const load = async (force: boolean): Promise<void> => {
     if (path === undefined) return;
     asked.current?.abort();
+    if (force) isForced.current = true;
     const controller = new AbortController();
     asked.current = controller;
     try {
       const document = await get<Document>(path, controller.signal);
       if (controller.signal.aborted) return;
-      if (!force && isFrozen()) setNewer(() => document);
+      if (!isForced.current && isFrozen()) setNewer(() => document);
       else {
+        isForced.current = false;
         setNewer(undefined);
         setKnown({ path, document });
       }

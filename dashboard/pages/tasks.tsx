@@ -346,7 +346,7 @@ function Bulk({
       </div>
     );
   }
-  const verbs = TASK_VERBS.filter((verb) => tasks.some(({ state }) => verbsFor(state).includes(verb)));
+  const verbs = TASK_VERBS.filter((verb) => tasks.some(({ state }) => isForMany(verb, state)));
   return (
     <div class="bulk">
       <span>
@@ -404,8 +404,13 @@ function retryHere(document: ListDocument | undefined, again: () => Promise<void
   else announce('Mark rows with x, or go to one with j and k, then press r.');
 }
 
+/** What has succeeded is retried one by one: it would be done a second time. */
+function isForMany(verb: TaskVerb, state: TaskState): boolean {
+  return verbsFor(state).includes(verb) && !(verb === 'retry' && state === 'succeeded');
+}
+
 function askForMarked(verb: TaskVerb, again: () => Promise<void>): void {
-  const tasks = [...marked.value.values()].filter(({ state }) => verbsFor(state).includes(verb));
+  const tasks = [...marked.value.values()].filter(({ state }) => isForMany(verb, state));
   const left = marked.value.size - tasks.length;
   const ids = tasks.map(({ id }) => id);
   const [one] = tasks;
@@ -441,13 +446,18 @@ function askForMarked(verb: TaskVerb, again: () => Promise<void>): void {
 
 /** All that match at this moment: their numbers are kept, so that what comes later stays as it is. */
 async function askForAll(verb: TaskVerb, filter: string, again: () => Promise<void>): Promise<void> {
-  let frozen: { readonly ids: readonly number[]; readonly total: number; readonly sample: readonly ListedTask[] };
+  let frozen: {
+    readonly from: readonly TaskState[];
+    readonly ids: readonly number[];
+    readonly total: number;
+    readonly sample: readonly ListedTask[];
+  };
   try {
     frozen = await post('selections', { filter, verb });
   } catch (error) {
     return announce(error instanceof Error ? error.message : String(error), { isProblem: true });
   }
-  const { ids, total, sample } = frozen;
+  const { from, ids, total, sample } = frozen;
   if (total === 0)
     return announce(
       `Nothing that matches can be changed so: it must be ${statesFor(verb).map(stateWords).join(', ')}.`,
@@ -466,7 +476,7 @@ async function askForAll(verb: TaskVerb, filter: string, again: () => Promise<vo
     command: commandFor(verb, ...(filter === '' ? [] : [filter])),
     run: async (note) => {
       const onProgress = (count: number) => announce(`${count.toLocaleString()} of ${total.toLocaleString()} …`);
-      const outcome = await actOnMany(verb, ids, { note, from: statesFor(verb), onProgress });
+      const outcome = await actOnMany(verb, ids, { note, from, onProgress });
       done(again);
       return outcomeWords(verb, outcome);
     },

@@ -3,7 +3,7 @@ import type { Failure } from '../failure/outcome.ts';
 import { readStored, unreadableMember } from '../stored-json.ts';
 import type { TaskState } from '../task.ts';
 import { joinBecause, joinFailure } from './history-text.ts';
-import type { EventSpan, HistoryEntry, Imported, TaskEvent } from './store.ts';
+import type { EventSpan, ExecutionEntry, HistoryEntry, Imported, TaskEvent } from './store.ts';
 
 /** An execution as the stores keep it; SQLite has 0 and 1 for false and true. */
 export interface ExecutionRow {
@@ -35,7 +35,7 @@ export interface ActionRow {
   readonly brought: string | null;
 }
 
-export function executionEntry(row: ExecutionRow): HistoryEntry {
+export function executionEntry(row: ExecutionRow): ExecutionEntry {
   const unreadable: string[] = [];
   const because = becauseOf(row, unreadable);
   const failure = failureOf(row, unreadable);

@@ -510,11 +510,12 @@ export interface Records {
   find(task: number | TaskKey): Promise<TaskRecord | undefined>;
   /** Newest first, a page at a time. */
   list(filter: ListFilter): Promise<readonly TaskRecord[]>;
-  /**
-   * The ids of the tasks that match, newest first, of one slice of the tasks: those with smaller ids than `before`. `size`: at most so
-   * many are returned, default 10,000. `next`: where the next slice begins; absent after the last one.
-   */
-  select(filter: TaskFilter, slice?: Slice): Promise<{ readonly ids: readonly number[]; readonly next?: number }>;
+  /** The ids of the tasks of one slice that match, newest first. No call takes long, however many tasks there are. */
+  select(filter: TaskFilter, slice?: Slice): Promise<Selected>;
+  /** The tasks with these ids that are there, newest first. */
+  records(ids: readonly number[]): Promise<readonly TaskRecord[]>;
+  /** The last executions of these tasks that were decided about, or the last of these that failed. By task. */
+  lastExecutions(ids: readonly number[], which: 'any' | 'failed'): Promise<ReadonlyMap<number, ExecutionEntry>>;
   /**
    * The facts with which the outcome of a task's present or next execution would be decided, as a claim hands them out. Undefined
    * if there is no such task.
@@ -681,9 +682,20 @@ export interface ListFilter extends TaskFilter {
   readonly limit: number;
 }
 
+/** A slice of the tasks, the newest first. */
 export interface Slice {
+  /** Only tasks with smaller ids. */
   readonly before?: number;
+  /** At most so many are returned. Default: as many as are compared. */
   readonly size?: number;
+  /** How many tasks in the states of the filter are compared with the rest of it, if it has more than states. Default 10,000. */
+  readonly compared?: number;
+}
+
+export interface Selected {
+  readonly ids: readonly number[];
+  /** Where the next slice begins. Absent if no other task can match. */
+  readonly next?: number;
 }
 
 export interface TaskRecord {

@@ -22,12 +22,14 @@ import {
   type FallingDue,
 } from '../insight.ts';
 import { WHEN_GROUP_ENDS } from '../new-task.ts';
+import { COMPARED_AT_ONCE, listInSlices, sliceOf } from '../slices.ts';
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
 import type {
   Counters,
   Counts,
   CountsBy,
   EventSpan,
+  ExecutionEntry,
   HistoryEntry,
   LastTaker,
   ListFilter,
@@ -35,6 +37,7 @@ import type {
   QueueSince,
   ReadyCount,
   Records,
+  Selected,
   Slice,
   SourceRecord,
   Takes,
@@ -77,25 +80,39 @@ export class PostgresRecords implements Records {
   }
 
   list(filter: ListFilter): Promise<readonly TaskRecord[]> {
-    const page = pageOf(filter, filter.limit, filter.before);
-    if (page === undefined) return Promise.resolve([]);
-    return this.#records(
-      this.#in(
-        `SELECT ${TASK_COLUMNS} FROM $.holdfast_tasks v WHERE v.id = ANY(ARRAY(${page.ids})) ORDER BY v.id DESC`,
-      ),
+    return listInSlices(filter, {
+      select: (traits, slice) => this.select(traits, slice),
+      records: (ids) => this.records(ids),
+    });
+  }
+
+  async select(filter: TaskFilter, slice: Slice = {}): Promise<Selected> {
+    const { compared = COMPARED_AT_ONCE, before } = slice;
+    const { size = compared } = slice;
+    const page = pageOf(filter, size, compared, before);
+    if (page === undefined) return { ids: [] };
+    const [row] = await this.#database.rows<{ ids: readonly number[]; lowest: number | null }>(
+      this.#in(page.text),
       page.values,
+    );
+    return sliceOf(row?.ids ?? [], size, row?.lowest ?? undefined);
+  }
+
+  records(ids: readonly number[]): Promise<readonly TaskRecord[]> {
+    return this.#records(
+      this.#in(`SELECT ${TASK_COLUMNS} FROM $.holdfast_tasks v WHERE v.id = ANY($1::bigint[]) ORDER BY v.id DESC`),
+      [list(ids)],
     );
   }
 
-  async select(
-    filter: TaskFilter,
-    { before, size = SLICE }: Slice = {},
-  ): Promise<{ readonly ids: readonly number[]; readonly next?: number }> {
-    const page = pageOf(filter, size, before);
-    if (page === undefined) return { ids: [] };
-    const ids = (await this.#database.rows<{ id: number }>(this.#in(page.ids), page.values)).map(({ id }) => id);
-    const last = ids.at(-1);
-    return { ids, ...(last !== undefined && ids.length === size && { next: last }) };
+  async lastExecutions(ids: readonly number[], which: 'any' | 'failed'): Promise<ReadonlyMap<number, ExecutionEntry>> {
+    const rows = await this.#database.rows<{ task: number; execution: ExecutionRow }>(
+      this.#in(`SELECT t.task, to_json(e) AS execution FROM unnest($1::bigint[]) t (task) CROSS JOIN LATERAL (
+        SELECT * FROM (SELECT * FROM $.executions UNION ALL SELECT * FROM $.old_executions) x
+        WHERE x.task = t.task AND NOT x.late ${which === 'failed' ? 'AND x.failure IS NOT NULL' : ''} ORDER BY x.id DESC LIMIT 1) e`),
+      [list(ids)],
+    );
+    return new Map(rows.map(({ task, execution }) => [task, executionEntry(execution)]));
   }
 
   async facts(id: number): Promise<Facts | undefined> {
@@ -433,22 +450,24 @@ interface EventRow {
 /** A minute, ten, an hour, six, a day, a week, and 30 days. */
 const GROWING_SPANS_MS = [1, 10, 60, 360, 1_440, 10_080, 43_200].map((minutes) => minutes * 60_000);
 
-/** How many ids a selection reads at once. */
-const SLICE = 10_000;
-
-/** The ids of the newest tasks before `before` that match, newest first. Undefined if no state is wanted. */
+/**
+ * Reads one row: `ids`, those of the newest tasks before `before` that match, newest first; and `lowest`, the last task that was
+ * compared, if there may be more below it. Undefined if no state is wanted.
+ */
 function pageOf(
   { states = TASK_STATES, ...filter }: TaskFilter,
-  limit: number,
+  size: number,
+  compared: number,
   before = Number.MAX_SAFE_INTEGER,
-): { readonly ids: string; readonly values: readonly unknown[] } | undefined {
-  const values: unknown[] = [before, limit];
+): { readonly text: string; readonly values: readonly unknown[] } | undefined {
+  const values: unknown[] = [before, size];
   const conditions = conditionsOf(filter);
   const classTest = testOf(conditions, { type: 'c.type', queue: 'q.name' }, values);
   const ofClasses =
     classTest && `SELECT c.id FROM $.classes c JOIN $.queues q ON q.id = c.queue WHERE true${classTest}`;
   // If no task ever had such a type or queue, no table is read: this condition has no column, so it is tested once.
-  const classes = ofClasses && ` AND (SELECT EXISTS (${ofClasses})) AND t.class IN (${ofClasses})`;
+  const someClass = ofClasses && ` AND (SELECT EXISTS (${ofClasses}))`;
+  const classes = ofClasses && `${someClass} AND t.class IN (${ofClasses})`;
   const columns = {
     reason: 't.reason',
     error: 't.error',
@@ -461,16 +480,33 @@ function pageOf(
   const others = testOf(conditions, { source: 'source', priority: 'priority' }, values);
   const ofBody = others && ` AND EXISTS (SELECT 1 FROM $.bodies b WHERE b.id = t.id${others})`;
   const times = timesOf(filter, values);
-  // The newest tasks of each table, one page of each: no others can be on this page.
-  const page = (table: string, state: string, more: string) =>
-    `(SELECT t.id FROM $.${table} t WHERE t.id < $1 AND ${state}${classes}${more}${times}${traits} ORDER BY t.id DESC LIMIT $2)`;
-  const pages = states.flatMap((state) => {
-    if (state === 'succeeded') return [page('succeeded', 'true', others)];
-    if (isOver(state)) return [page('ended', `t.state = '${state}'`, others)];
-    return times !== '' && state !== 'held' ? [] : [page('live', `t.state = '${state}'`, ofBody)];
+  const isNarrower = conditions.length > 0 || times !== '';
+  // Tasks in other states have no such time.
+  const read = states.filter((state) => times === '' || isOver(state) || state === 'succeeded' || state === 'held');
+  if (read.length === 0) return undefined;
+  const tables = read.map((state) => {
+    if (state === 'succeeded') return ['succeeded', 'true', others] as const;
+    return isOver(state)
+      ? (['ended', `t.state = '${state}'`, others] as const)
+      : (['live', `t.state = '${state}'`, ofBody] as const);
   });
-  if (pages.length === 0) return undefined;
-  return { ids: `SELECT id FROM (${pages.join(' UNION ALL ')}) p ORDER BY id DESC LIMIT $2`, values };
+  // The newest tasks of each table, one page of each: no others can be on this page.
+  const newest = (most: string, test: (others: string) => string) => {
+    const pages = tables.map(
+      ([table, state, others]) =>
+        `(SELECT t.id FROM $.${table} t WHERE t.id < $1 AND ${state}${test(others)} ORDER BY t.id DESC LIMIT ${most})`,
+    );
+    return `SELECT id FROM (${pages.join(' UNION ALL ')}) p ORDER BY id DESC LIMIT ${most}`;
+  };
+  if (!isNarrower) return { text: `SELECT ARRAY(${newest('$2', () => '')}) AS ids, NULL::bigint AS lowest`, values };
+  const n = `$${values.push(compared)}`;
+  const ids = newest(
+    '$2',
+    (others) => `${classes}${others}${times}${traits} AND t.id >= coalesce((SELECT id FROM lowest), 0)`,
+  );
+  const text = `WITH lowest AS MATERIALIZED (${newest(n, () => someClass)} OFFSET ${n} - 1)
+    SELECT ARRAY(${ids}) AS ids, (SELECT id FROM lowest) AS lowest`;
+  return { text, values };
 }
 
 /** The conditions on these columns, in SQL. */

@@ -1,10 +1,10 @@
 import type { TaskFilter } from '../../filter.ts';
 import { conditionsOf, type FilterColumn } from '../filter.ts';
 
-/** The conditions of a filter besides its states, in SQL, and their values. `columns`: the expression of each column. */
+/** The conditions of a filter besides its states, in SQL, and their values. `columns`: the expression of each column that is compared. */
 export function filterSql(
   filter: TaskFilter,
-  columns: Readonly<Record<FilterColumn | 'since', string>>,
+  columns: Readonly<Partial<Record<FilterColumn | 'since', string>>>,
 ): { readonly conditions: readonly string[]; readonly values: Readonly<Record<string, string | number>> } {
   const values: Record<string, string | number> = {};
   const given = (value: string | number): string => {
@@ -13,7 +13,8 @@ export function filterSql(
     return `:${name}`;
   };
   const listed = (list: readonly string[]) => `SELECT value FROM json_each(${given(JSON.stringify(list))})`;
-  const conditions = conditionsOf(filter).map(({ column, exactly, like, contains, ranges, not }) => {
+  const conditions = conditionsOf(filter).flatMap(({ column, exactly, like, contains, ranges, not }) => {
+    if (columns[column] === undefined) return [];
     const value = not ? `coalesce(${columns[column]}, '')` : columns[column];
     const any = [
       ...(exactly.length > 0 ? [`${value} IN (${listed(exactly)})`] : []),
@@ -25,6 +26,7 @@ export function filterSql(
     ].join(' OR ');
     return any === '' ? String(not) : `${not ? 'NOT ' : ''}(${any})`;
   });
+  if (columns.since === undefined) return { conditions, values };
   const { endedFrom, endedBefore } = filter;
   if (endedFrom !== undefined) conditions.push(`${columns.since} >= ${given(endedFrom)}`);
   if (endedBefore !== undefined) conditions.push(`${columns.since} < ${given(endedBefore)}`);

@@ -21,12 +21,14 @@ import {
 } from '../insight.ts';
 import { livenessOnOneKernel } from '../liveness.ts';
 import { WHEN_GROUP_ENDS } from '../new-task.ts';
+import { COMPARED_AT_ONCE, listInSlices, sliceOf } from '../slices.ts';
 import { type QueueRow, queueRecord, type SourceRow, sourceRecord } from '../source-row.ts';
 import type {
   Counters,
   Counts,
   CountsBy,
   EventSpan,
+  ExecutionEntry,
   HistoryEntry,
   LastTaker,
   ListFilter,
@@ -34,6 +36,7 @@ import type {
   QueueSince,
   ReadyCount,
   Records,
+  Selected,
   Slice,
   SourceRecord,
   Takes,
@@ -98,27 +101,40 @@ export class SqliteRecords implements Records {
     });
   }
 
-  async list({ limit, before, ...filter }: ListFilter): Promise<readonly TaskRecord[]> {
-    const found: TaskRecord[] = [];
-    for (let start = before; ; ) {
-      const { rows, next } = await this.#read((sql) => {
-        const slice = sliceOf<TaskRow>(sql, TASK_COLUMNS, filter, limit - found.length, start);
-        const [takers, now] = [this.#takersOf(sql), this.#now()];
-        return { ...slice, rows: slice.rows.map((row) => taskRecord(row, takers, now)) };
-      });
-      found.push(...rows);
-      if (found.length >= limit || next === undefined) return found;
-      start = next;
-    }
+  list(filter: ListFilter): Promise<readonly TaskRecord[]> {
+    return listInSlices(filter, {
+      select: (traits, slice) => this.select(traits, slice),
+      records: (ids) => this.records(ids),
+    });
   }
 
-  select(
-    filter: TaskFilter,
-    { before, size = SLICE }: Slice = {},
-  ): Promise<{ readonly ids: readonly number[]; readonly next?: number }> {
+  select(filter: TaskFilter, slice: Slice = {}): Promise<Selected> {
+    return this.#read((sql) => selected(sql, filter, slice));
+  }
+
+  records(ids: readonly number[]): Promise<readonly TaskRecord[]> {
     return this.#read((sql) => {
-      const { rows, next } = sliceOf<{ readonly id: number }>(sql, 'id', filter, size, before, size);
-      return { ids: rows.map(({ id }) => id), ...(next !== undefined && { next }) };
+      const [takers, now] = [this.#takersOf(sql), this.#now()];
+      return sql
+        .all<TaskRow>(
+          `SELECT ${TASK_COLUMNS} FROM holdfast_tasks WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id DESC`,
+          JSON.stringify(ids),
+        )
+        .map((row) => taskRecord(row, takers, now));
+    });
+  }
+
+  lastExecutions(ids: readonly number[], which: 'any' | 'failed'): Promise<ReadonlyMap<number, ExecutionEntry>> {
+    return this.#read((sql) => {
+      const failed = which === 'failed' ? 'AND x.failure IS NOT NULL' : '';
+      const rows = sql.all<ExecutionRow & { readonly task: number }>(
+        `SELECT e.*, f.text AS shared_failure, b.text AS shared_because
+         FROM json_each(?) j CROSS JOIN hf_executions e ON e.id = (
+           SELECT x.id FROM hf_executions x WHERE x.task = j.value AND x.late = 0 ${failed} ORDER BY x.id DESC LIMIT 1)
+         LEFT JOIN hf_texts f ON f.id = e.failure_text LEFT JOIN hf_texts b ON b.id = e.because_text`,
+        JSON.stringify(ids),
+      );
+      return new Map(rows.map((row) => [row.task, executionEntry(row)]));
     });
   }
 
@@ -480,49 +496,63 @@ interface FactsSource {
   readonly cancel: number | null;
 }
 
-/** How many tasks one read compares with a filter. */
-const SLICE = 10_000;
-
-/** At most `limit` tasks that match, of the newest before `before`. `next`: the id before which the next slice begins. */
-function sliceOf<Row>(
-  sql: Sql,
-  columns: string,
-  { states, ...filter }: TaskFilter,
-  limit: number,
-  before = 2 ** 53 - 1,
-  compared = SLICE,
-): { readonly rows: readonly Row[]; readonly next?: number } {
+function selected(sql: Sql, { states, ...filter }: TaskFilter, slice: Slice): Selected {
+  const { before = 2 ** 53 - 1, compared = COMPARED_AT_ONCE } = slice;
+  const { size = compared } = slice;
   const { conditions, values } = filterSql(filter, COLUMNS);
-  const size = conditions.length === 0 ? limit : compared;
-  const page = { before, size };
   const places = states?.map((state) => PLACES[state]) ?? ['SELECT id FROM hf_tasks'];
-  const newest = places.map(
-    (place) => `SELECT id FROM (SELECT id FROM (${place}) WHERE id < :before ORDER BY id DESC LIMIT :size)`,
+  if (places.length === 0) return { ids: [] };
+  const candidates = (most: string) => {
+    const newest = places.map(
+      (place) => `SELECT id FROM (SELECT id FROM (${place}) WHERE id < :before ORDER BY id DESC LIMIT ${most})`,
+    );
+    return `SELECT id FROM (${newest.join(' UNION ALL ')}) ORDER BY id DESC LIMIT ${most}`;
+  };
+  const ofClasses = classesIn(sql, filter);
+  if (ofClasses?.length === 0) return { ids: [] };
+  if (!ofClasses && conditions.length === 0) {
+    return sliceOf(sql.column<number>(candidates(':size'), { before, size }), size, undefined);
+  }
+  const where = ofClasses ? ['t.class IN (SELECT value FROM json_each(:classes))', ...conditions] : conditions;
+  const [lowest] = sql.column<number>(`${candidates(':compared')} OFFSET :compared - 1`, { before, compared });
+  // In the order of their ids, as the rows of most tasks are stored.
+  const from = states
+    ? `(${candidates(':compared')}) k CROSS JOIN hf_tasks t ON t.id = k.id`
+    : '(SELECT * FROM hf_tasks WHERE id < :before AND id >= :lowest) t';
+  const ids = sql.column<number>(
+    `SELECT t.id FROM ${from} LEFT JOIN hf_facts f ON f.task = t.id LEFT JOIN hf_resting e ON e.id = t.id
+     LEFT JOIN hf_running r ON r.id = t.id WHERE ${where.join(' AND ')} ORDER BY t.id DESC LIMIT :size`,
+    {
+      ...values,
+      before,
+      size,
+      ...(states ? { compared } : { lowest: lowest ?? 0 }),
+      ...(ofClasses && { classes: JSON.stringify(ofClasses) }),
+    },
   );
-  const candidates = `SELECT id FROM (${newest.join(' UNION ALL ') || 'SELECT 0 AS id WHERE false'}) ORDER BY id DESC LIMIT :size`;
-  const where = [`id IN (${candidates})`, ...conditions].join(' AND ');
-  const rows = sql.all<Row>(`SELECT ${columns} FROM holdfast_tasks v WHERE ${where} ORDER BY id DESC LIMIT :limit`, {
-    ...values,
-    ...page,
-    limit,
-  });
-  if (limit === 0) return { rows };
-  const [next] = sql.column<number>(`${candidates} OFFSET :size - 1`, page);
-  return { rows, ...(next !== undefined && { next }) };
+  return sliceOf(ids, size, lowest);
 }
 
-/** What a filter compares, of the view. */
+/** The classes whose types and queues match; undefined if the filter names neither. */
+function classesIn(sql: Sql, filter: TaskFilter): readonly number[] | undefined {
+  const { conditions, values } = filterSql(filter, { type: 'c.type', queue: 'q.name' });
+  if (conditions.length === 0) return undefined;
+  return sql.column<number>(
+    `SELECT c.id FROM hf_classes c JOIN hf_queues q ON q.id = c.queue WHERE ${conditions.join(' AND ')}`,
+    values,
+  );
+}
+
+/** What a filter compares besides types and queues. */
 const COLUMNS = {
-  type: 'v.type',
-  queue: 'v.queue',
-  source: 'v.source',
-  reason: 'v.reason',
-  fingerprint: lastFingerprint('v.id'),
-  error: '(SELECT error FROM hf_facts WHERE task = v.id)',
-  attempts: 'v.attempts',
-  executions: 'v.executions',
-  priority: 'v.priority',
-  since: '(SELECT since FROM hf_resting WHERE id = v.id)',
+  source: 't.source',
+  reason: 'coalesce(e.reason, f.reason)',
+  fingerprint: lastFingerprint('t.id'),
+  error: 'f.error',
+  attempts: `(SELECT coalesce(sum(value ->> 'count'), 0) FROM json_each(iif(json_valid(f.charged), f.charged, '[]')))`,
+  executions: 'coalesce(r.execution, max(coalesce(f.executions, 0), coalesce(e.executions, 0)))',
+  priority: 't.priority',
+  since: 'e.since',
 };
 
 /** The tables of each state. */

@@ -2,7 +2,8 @@ import { hostname } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { formatDuration } from '../../../src/duration.ts';
 import type { Decision } from '../../../src/failure/decide.ts';
-import type { EventSpan, ListFilter, NewTask } from '../../../src/store/store.ts';
+import type { TaskFilter } from '../../../src/filter.ts';
+import type { EventSpan, ListFilter, NewTask, Slice } from '../../../src/store/store.ts';
 import { TASK_STATES } from '../../../src/task.ts';
 import {
   because,
@@ -501,6 +502,54 @@ function promisesOfLists(scene: Scene): void {
       }
       expect(ids).toHaveLength(12);
       expect(ids).toEqual([...new Set(ids)].sort((a, b) => b - a));
+    });
+
+    test('with few tasks at a time, and says where to go on', async () => {
+      const ids = await scene.enqueue(...Array.from({ length: 9 }, (_, n) => ({ priority: n % 3 })));
+      const [one, two, five] = [ids[0], ids[1], ids[4]] as [number, number, number];
+      const select = (filter: TaskFilter, slice: Slice) => scene.store.records.select(filter, slice);
+      const of = { priority: [{ from: 1, to: 1 }] };
+
+      expect(await select(of, { compared: 4 })).toEqual({ ids: [ids[7]], next: ids[5] });
+      expect(await select(of, { compared: 4, before: ids[5] as number })).toEqual({ ids: [five, two], next: two });
+      expect(await select(of, { compared: 4, before: two })).toEqual({ ids: [] });
+      expect(await select(of, { compared: 8, size: 1 })).toEqual({ ids: [ids[7]], next: ids[7] });
+      expect(await select({ ...of, states: ['ready'] }, { compared: 9 })).toEqual({
+        ids: [ids[7], five, two],
+        next: one,
+      });
+      expect(await select({ ...of, states: ['dead'] }, { compared: 9 })).toEqual({ ids: [] });
+      // Without more than states nothing is compared.
+      expect(await select({ states: ['ready'] }, { compared: 2, size: 3 })).toEqual({
+        ids: ids.toReversed().slice(0, 3),
+        next: ids[6],
+      });
+      expect(await select({ types: ['unknown'] }, { compared: 2 })).toEqual({ ids: [] });
+      expect(await scene.store.records.records([two, 4_711, five])).toEqual([
+        await scene.find(five),
+        await scene.find(two),
+      ]);
+      expect(await scene.store.records.records([])).toEqual([]);
+    });
+
+    test('and tell the last executions of several tasks', async () => {
+      const worker = await scene.join();
+      const [fresh] = (await scene.enqueue({ delay: 60_000 })) as [number];
+      const failed = await scene.start(worker);
+      await scene.settle(failed, retryIn(0, 'net.reset'), {
+        report: { ranFor: 5, outcome: 'failure', failure: failure('net.reset') },
+      });
+      const again = await scene.claimTask(worker, failed.lease.task);
+      await scene.settle(again, retryIn(5_000, 'explicit.later'), {
+        report: { ranFor: 5, outcome: 'deferral', message: 'Later.' },
+      });
+      const task = failed.lease.task;
+
+      const { lastExecutions, history } = scene.store.records;
+      const [first, last] = await history.call(scene.store.records, task);
+      const ask = (which: 'any' | 'failed') => lastExecutions.call(scene.store.records, [fresh, task, 4_711], which);
+      expect(await ask('any')).toEqual(new Map([[task, last]]));
+      expect(await ask('failed')).toEqual(new Map([[task, first]]));
     });
   });
 

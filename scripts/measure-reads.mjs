@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { parseFilter } from '../dist/filter.js';
 import { openHoldfast } from '../dist/index.js';
 import { postgres } from '../dist/store/postgres/index.js';
 import { sqlite } from '../dist/store/sqlite/index.js';
@@ -63,7 +64,12 @@ const IN_PROCESS = {
   queues: () => administration.countsBy('queue', 10_000),
   workers: () => holdfast.workers(),
   list: () => holdfast.list({ limit: 51 }),
-  ...Object.fromEntries(FILTERS.map((filter) => [`list ${filter}`, () => holdfast.list({ filter, limit: 51 })])),
+  ...Object.fromEntries(
+    FILTERS.map((filter) => [
+      `list ${filter}`,
+      () => administration.search(parseFilter(filter, new Date()), { limit: 50, most: 100_000 }),
+    ]),
+  ),
   counts: () => holdfast.counts(),
   'oldest ready': () => administration.oldestReady(),
   'oldest running': () => administration.oldestRunning(),

@@ -1,14 +1,17 @@
 import { InvalidInputError } from '../errors.ts';
+import type { Failure } from '../failure/outcome.ts';
 import { parseFilter, type TaskFilter } from '../filter.ts';
 import type { Operations } from '../queue/operations.ts';
 import type { Task } from '../queue/task-view.ts';
 import { taskJson } from '../views/json-shapes.ts';
-import { lastFailureIn } from '../views/last-decision.ts';
 import { heldWords } from '../views/task-text.ts';
 import { shortened } from '../views/visible.ts';
 
 /** The most tasks of one page. */
 export const MOST_LISTED = 1_000;
+
+/** How many tasks are compared with a filter for one page, unless all that match are wanted. */
+export const MOST_SEARCHED = 100_000;
 
 /** Which tasks are listed, the newest first. */
 export interface ListQuestion {
@@ -21,7 +24,10 @@ export interface ListQuestion {
   readonly held?: boolean;
 }
 
-/** The tasks of one page, and the number with which the next page starts, if there are more. */
+/**
+ * The tasks of one page, and the number with which the next page starts, if there may be more. A page ends early after many tasks that do
+ * not match: then it has fewer than were asked for, perhaps none, and `next` is there.
+ */
 export interface Page {
   readonly tasks: readonly Task[];
   readonly next: number | null;
@@ -37,39 +43,30 @@ export async function pageOf(holdfast: Operations, question: ListQuestion): Prom
   if (held && parsed.states) {
     throw new InvalidInputError('held and state: contradict each other: held is of ready and held tasks.');
   }
-  const page = await tasksOf(holdfast, held ? `${given} state:ready,held` : given, question);
+  const filter = {
+    ...parseFilter(given, new Date(holdfast.now())),
+    ...(held && { states: ['ready', 'held'] as const }),
+  };
+  const { limit, before } = question;
+  const page = await holdfast.administration.search(filter, {
+    limit,
+    before,
+    most: Number.isFinite(limit) ? MOST_SEARCHED : Number.POSITIVE_INFINITY,
+    ...(held && { keep: isHeld }),
+  });
   return { ...page, total: await totalOf(holdfast, parsed, page, question) };
 }
 
 /** The content of `holdfast list --json`. */
 export async function listContent(holdfast: Operations, { tasks, next, total }: Page): Promise<object> {
-  const items: object[] = [];
-  for (const task of tasks) items.push({ ...taskJson(task), error: await errorJson(holdfast, task) });
+  const failures = await holdfast.administration.lastExecutions(tasks.filter(isTroubled), 'failed');
+  const items = tasks.map((task) => ({ ...taskJson(task), error: errorJson(failures.get(task.id)?.failure) }));
   return { items, next: next === null ? null : String(next), total };
 }
 
 /** Whether something holds it, or would if it were due. A missing worker does not count. */
 function isHeld(task: Task): boolean {
   return task.state === 'held' || heldWords(task) !== '';
-}
-
-async function tasksOf(
-  holdfast: Operations,
-  filter: string,
-  { limit, before, held }: ListQuestion,
-): Promise<Omit<Page, 'total'>> {
-  const tasks: Task[] = [];
-  for (let from = before; ; ) {
-    // One more than is shown, to know whether there are more.
-    const size = held ? MOST_LISTED : Math.min(MOST_LISTED, limit + 1 - tasks.length);
-    const some = await holdfast.list({ filter, limit: size, ...(from !== undefined && { before: from }) });
-    tasks.push(...(held ? some.filter(isHeld) : some));
-    if (some.length < size) return { tasks, next: null };
-    if (tasks.length > limit) break;
-    from = some.at(-1)?.id;
-  }
-  const shown = tasks.slice(0, limit);
-  return { tasks: shown, next: shown.at(-1)?.id ?? null };
 }
 
 async function totalOf(
@@ -80,7 +77,7 @@ async function totalOf(
 ): Promise<Page['total']> {
   if (page.next === null && before === undefined) return { value: page.tasks.length, exact: true };
   if (held || Object.keys(narrower).length > 0) return { value: null, exact: false };
-  const { byState } = await holdfast.counts();
+  const byState = await holdfast.administration.totals();
   const counted = states ? [...new Set(states)].map((state) => byState[state]) : Object.values(byState);
   return { value: counted.reduce((sum, count) => sum + count, 0), exact: true };
 }
@@ -91,7 +88,6 @@ export function isTroubled({ reason, state }: Task): boolean {
 }
 
 /** The last failure of a task that has not succeeded; null if it has none. `show` has the whole message. */
-async function errorJson(holdfast: Operations, task: Task): Promise<object | null> {
-  const last = isTroubled(task) ? lastFailureIn(await holdfast.history(task.id)) : undefined;
-  return last ? { reason: last.failure.reason, message: shortened(last.failure.message) } : null;
+function errorJson(failure: Failure | undefined): object | null {
+  return failure ? { reason: failure.reason, message: shortened(failure.message) } : null;
 }

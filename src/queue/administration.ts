@@ -3,9 +3,12 @@ import type { TaskFilter } from '../filter.ts';
 import type { Retention } from '../retention.ts';
 import type { ChangeFilter, ChangeRecord } from '../store/changes.ts';
 import type { ActRecord, DueQuestion, FallingDue } from '../store/insight.ts';
+import { COMPARED_AT_ONCE } from '../store/slices.ts';
 import type {
   ClockRecord,
+  Counts,
   CountsBy,
+  ExecutionEntry,
   ImportedTask,
   LastTaker,
   Move,
@@ -25,6 +28,18 @@ import { type Task, taskFrom } from './task-view.ts';
 
 /** The pause between two steps of tidying, so that others can write to the store. */
 const TIDY_PAUSE_MS = 5;
+
+/** How many tasks are read at once. */
+const RECORDS_AT_ONCE = 1_000;
+
+export interface Search {
+  /** May be infinite. */
+  readonly limit: number;
+  readonly before?: number | undefined;
+  /** May be infinite. */
+  readonly most: number;
+  readonly keep?: (task: Task) => boolean;
+}
 
 /** Operations of a store for the command line and a dashboard. Programs do not need them. */
 export class Administration {
@@ -118,6 +133,42 @@ export class Administration {
   /** Records imported tasks that were checked before, in one transaction. */
   recordImported(tasks: readonly ImportedTask[]): Promise<readonly Receipt[]> {
     return this.#store.tasks.import(tasks);
+  }
+
+  /** How many tasks each state has. */
+  totals(): Promise<Counts['byState']> {
+    return this.#store.records.totals();
+  }
+
+  /** As `lastExecutions` of the store. */
+  lastExecutions(tasks: readonly Task[], which: 'any' | 'failed'): Promise<ReadonlyMap<number, ExecutionEntry>> {
+    const ids = tasks.map(({ id }) => id);
+    return ids.length === 0 ? Promise.resolve(new Map()) : this.#store.records.lastExecutions(ids, which);
+  }
+
+  /**
+   * The newest tasks that match, of the newest `most` that may. `next`: where to go on, if there may be more. It may be there although
+   * fewer than `limit` were found. `keep`: of these, only tasks that it accepts.
+   */
+  async search(
+    filter: TaskFilter,
+    { limit, before, most, keep }: Search,
+  ): Promise<{ readonly tasks: readonly Task[]; readonly next: number | null }> {
+    const found: Task[] = [];
+    for (let [start, searched] = [before, 0]; ; ) {
+      const compared = Math.min(COMPARED_AT_ONCE, most - searched);
+      const wanted = keep ? RECORDS_AT_ONCE : Math.min(RECORDS_AT_ONCE, limit + 1 - found.length);
+      const slice = { size: wanted, compared, ...(start !== undefined && { before: start }) };
+      const { ids, next } = await this.#store.records.select(filter, slice);
+      const tasks = ids.length === 0 ? [] : (await this.#store.records.records(ids)).map(taskFrom);
+      found.push(...(keep ? tasks.filter(keep) : tasks));
+      // One more than is wanted says that there are more.
+      if (found.length > limit) return { tasks: found.slice(0, limit), next: found[limit - 1]?.id ?? null };
+      if (next === undefined) return { tasks: found, next: null };
+      searched += ids.length === wanted ? ids.length : compared;
+      if (searched >= most) return { tasks: found, next };
+      start = next;
+    }
   }
 
   /** The ids of all tasks that match now, the newest first. */

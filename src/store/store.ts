@@ -529,6 +529,8 @@ export interface Records {
    */
   events(span: EventSpan): Promise<readonly TaskEvent[]>;
   counts(): Promise<Counts>;
+  /** How many tasks each state has: a part of `counts` that takes less time. */
+  totals(): Promise<Counts['byState']>;
   /**
    * How many settlements were written since this time, by their `countedAs`. Each is counted in the transaction that writes it, and
    * stays counted when its task is removed. Counts are kept by minute for two hours, by hour for 14 days, by day for 400 days, and then by

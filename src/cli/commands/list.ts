@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
-import { isTroubled, listContent, MOST_LISTED, type Page, pageOf } from '../../documents/list.ts';
+import { isTroubled, listContent, MOST_LISTED, MOST_SEARCHED, type Page, pageOf } from '../../documents/list.ts';
 import { parseFilter } from '../../filter.ts';
 import type { Operations } from '../../queue/operations.ts';
-import { PolicyCache } from '../../queue/policy-cache.ts';
+import { type Answered, PolicyCache } from '../../queue/policy-cache.ts';
 import type { Task } from '../../queue/task-view.ts';
+import type { ExecutionEntry } from '../../store/store.ts';
 import { shownState, signOf } from '../../views/glyphs.ts';
 import { documentOf } from '../../views/json-shapes.ts';
-import { lastDecision } from '../../views/last-decision.ts';
+import { plural } from '../../views/plural.ts';
 import { suspectRuleOf } from '../../views/suspect-rule.ts';
 import { endOf, heldWords, progressWords, summaryOf, triesOf } from '../../views/task-text.ts';
 import { ago, until } from '../../views/times.ts';
@@ -69,7 +70,7 @@ export async function list(cli: Cli, terms: readonly string[], flags: ListFlags)
     const page = await read();
     if (cli.terminal.json) cli.terminal.document(documentOf('list', await listContent(holdfast, page)));
     else if (flags.ids) for (const { id } of page.tasks) cli.terminal.result(String(id));
-    else await print(cli, holdfast, page);
+    else await print(cli, holdfast, page, limit);
   });
 }
 
@@ -93,7 +94,9 @@ function refuseWatch(cli: Cli, { watch = false, ids = false }: ListFlags): void 
 async function onScreen(cli: Cli, holdfast: Operations, page: Page): Promise<string[]> {
   const rows = (process.stdout.rows || 24) - 2;
   const shown = page.tasks.slice(0, rows - 1);
-  if (shown.length === 0) return ['No task matches.'];
+  if (shown.length === 0) {
+    return [page.next === null ? 'No task matches.' : `No task matches among the newest ${MOST_SEARCHED}.`];
+  }
   const lines = table(COLUMNS, await rowsOf(holdfast, shown), cli.terminal.out);
   const all = page.next === null ? String(page.tasks.length) : (page.total.value ?? 'more');
   return page.next === null && shown.length === page.tasks.length
@@ -112,33 +115,36 @@ const COLUMNS: readonly Column[] = [
   ['ERROR', 10],
 ];
 
-async function print(cli: Cli, holdfast: Operations, { tasks, next, total }: Page): Promise<void> {
+async function print(cli: Cli, holdfast: Operations, { tasks, next, total }: Page, limit: number): Promise<void> {
   const { terminal } = cli;
-  terminal.table(COLUMNS, await rowsOf(holdfast, tasks), 'No task matches.');
-  if (next !== null)
-    terminal.note(`${tasks.length} of ${total.value ?? 'more'} shown. Go on: --before ${next} · all of them: --all`);
+  terminal.table(COLUMNS, await rowsOf(holdfast, tasks), next === null ? 'No task matches.' : undefined);
+  if (next === null) return;
+  const shown =
+    tasks.length < limit
+      ? `Not all tasks were searched: ${plural(tasks.length, 'task matches', 'tasks match')} among the newest ${MOST_SEARCHED}.`
+      : `${tasks.length} of ${total.value ?? 'more'} shown.`;
+  terminal.note(`${shown} Go on: --before ${next} · all of them: --all`);
 }
 
 async function rowsOf(holdfast: Operations, tasks: readonly Task[]): Promise<Cell[][]> {
   const now = holdfast.now();
   const rows: Cell[][] = [];
   const policies = new PolicyCache(holdfast);
-  for (const task of tasks) rows.push(await rowOf(holdfast, policies, task, now));
+  const decisions = await holdfast.administration.lastExecutions(tasks.filter(isTroubled), 'any');
+  for (const task of tasks) rows.push(rowOf(task, await policies.answerTo(task), decisions.get(task.id), now));
   return rows;
 }
 
-async function rowOf(holdfast: Operations, policies: PolicyCache, task: Task, now: number): Promise<Cell[]> {
+function rowOf(task: Task, answered: Answered, last: ExecutionEntry | undefined, now: number): Cell[] {
   const state = shownState(task);
-  const troubled = isTroubled(task);
-  const last = troubled ? lastDecision(await holdfast.history(task.id)) : undefined;
   const { how, said } = endOf(last?.failure ? last : {});
   return [
     signOf(state),
     task.id,
     summaryOf(task),
     { text: visible(task.source), style: 'idle' },
-    troubled ? visible(task.reason ?? '') : '',
-    triesOf(task, await policies.answerTo(task)),
+    isTroubled(task) ? visible(task.reason ?? '') : '',
+    triesOf(task, answered),
     whenOf(task, now),
     [how, said].filter((part) => part !== '').join(': '),
   ];

@@ -208,6 +208,13 @@ export class PostgresRecords implements Records {
     return { counts, kinds };
   }
 
+  async totals(): Promise<Counts['byState']> {
+    const rows = await this.#database.rows<Pick<StateCounts, 'state' | 'n'>>(
+      this.#in(`SELECT state, count(*) AS n FROM $.live GROUP BY state UNION ALL ${ENDED_COUNTS}`),
+    );
+    return totalsOf(rows);
+  }
+
   async counts(): Promise<Counts> {
     // A statement that calls a function of ours reads its tables with one process only.
     const [at] = await this.#database.rows<{ now: number }>(this.#in('SELECT $.now_ms() AS now'));
@@ -215,12 +222,10 @@ export class PostgresRecords implements Records {
       this.#in(`SELECT state, count(*) AS n, count(*) FILTER (WHERE is_scheduled AND reason IS NOT NULL) AS retrying,
           count(*) FILTER (WHERE is_scheduled AND run_at <= $1) AS overdue, min(nullif(run_at, ${WHEN_GROUP_ENDS})) FILTER (WHERE is_scheduled) AS next
         FROM $.live CROSS JOIN LATERAL (SELECT state = 'scheduled' AS is_scheduled) s GROUP BY state
-        UNION ALL SELECT state, count(*), 0, 0, NULL FROM $.ended GROUP BY state
-        UNION ALL SELECT 'succeeded', count(*), 0, 0, NULL FROM $.succeeded`),
+        UNION ALL SELECT state, n, 0, 0, NULL FROM (${ENDED_COUNTS}) e`),
       [(at as { now: number }).now],
     );
-    const byState = Object.fromEntries(TASK_STATES.map((state) => [state, 0])) as Record<TaskState, number>;
-    for (const { state, n } of rows) byState[state] += n;
+    const byState = totalsOf(rows);
     const { retrying, overdue, next } = rows.find(({ state }) => state === 'scheduled') ?? {
       retrying: 0,
       overdue: 0,
@@ -434,6 +439,15 @@ const COUNTS_BY: Readonly<Record<keyof CountsBy, string>> = {
     FROM $.queues q LEFT JOIN totals ON totals.queue = q.id ORDER BY q.name COLLATE "C"`,
 };
 
+const ENDED_COUNTS = `SELECT state, count(*) AS n FROM $.ended GROUP BY state
+  UNION ALL SELECT 'succeeded', count(*) FROM $.succeeded`;
+
+function totalsOf(rows: readonly Pick<StateCounts, 'state' | 'n'>[]): Counts['byState'] {
+  const byState = Object.fromEntries(TASK_STATES.map((state) => [state, 0])) as Record<TaskState, number>;
+  for (const { state, n } of rows) byState[state] += n;
+  return byState;
+}
+
 interface StateCounts {
   readonly state: TaskState;
   readonly n: number;
@@ -455,7 +469,7 @@ const GROWING_SPANS_MS = [1, 10, 60, 360, 1_440, 10_080, 43_200].map((minutes) =
  * compared, if there may be more below it. Undefined if no state is wanted.
  */
 function pageOf(
-  { states = TASK_STATES, ...filter }: TaskFilter,
+  { states, ...filter }: TaskFilter,
   size: number,
   compared: number,
   before = Number.MAX_SAFE_INTEGER,
@@ -481,15 +495,9 @@ function pageOf(
   const ofBody = others && ` AND EXISTS (SELECT 1 FROM $.bodies b WHERE b.id = t.id${others})`;
   const times = timesOf(filter, values);
   const isNarrower = conditions.length > 0 || times !== '';
-  // Tasks in other states have no such time.
-  const read = states.filter((state) => times === '' || isOver(state) || state === 'succeeded' || state === 'held');
-  if (read.length === 0) return undefined;
-  const tables = read.map((state) => {
-    if (state === 'succeeded') return ['succeeded', 'true', others] as const;
-    return isOver(state)
-      ? (['ended', `t.state = '${state}'`, others] as const)
-      : (['live', `t.state = '${state}'`, ofBody] as const);
-  });
+  const testsIn = { ended: others, succeeded: others, live: ofBody };
+  const tables = tablesOf(states, times !== '').map(([table, state]) => [table, state, testsIn[table]] as const);
+  if (tables.length === 0) return undefined;
   // The newest tasks of each table, one page of each: no others can be on this page.
   const newest = (most: string, test: (others: string) => string) => {
     const pages = tables.map(
@@ -504,9 +512,24 @@ function pageOf(
     '$2',
     (others) => `${classes}${others}${times}${traits} AND t.id >= coalesce((SELECT id FROM lowest), 0)`,
   );
-  const text = `WITH lowest AS MATERIALIZED (${newest(n, () => someClass)} OFFSET ${n} - 1)
+  const text = `WITH lowest AS MATERIALIZED (SELECT min(id) AS id FROM (${newest(n, () => someClass)}) c HAVING count(*) = ${n})
     SELECT ARRAY(${ids}) AS ids, (SELECT id FROM lowest) AS lowest`;
   return { text, values };
+}
+
+/** Where tasks in these states are, and their conditions. `ended`: only those that have ended, or were put aside at a time. */
+function tablesOf(states: TaskFilter['states'], ended: boolean): (readonly ['succeeded' | 'ended' | 'live', string])[] {
+  if (!states)
+    return [
+      ['succeeded', 'true'],
+      ['ended', 'true'],
+      ['live', ended ? "t.state = 'held'" : 'true'],
+    ];
+  return states.flatMap((state): (readonly ['succeeded' | 'ended' | 'live', string])[] => {
+    if (state === 'succeeded') return [['succeeded', 'true']];
+    if (isOver(state)) return [['ended', `t.state = '${state}'`]];
+    return ended && state !== 'held' ? [] : [['live', `t.state = '${state}'`]];
+  });
 }
 
 /** The conditions on these columns, in SQL. */

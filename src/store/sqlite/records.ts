@@ -57,6 +57,7 @@ import { FactsTable, factsOf } from './facts.ts';
 import { storeError } from './failures.ts';
 import { filterSql } from './filter.ts';
 import { groupOf } from './groups.ts';
+import { TRACK } from './lanes.ts';
 import type { OpenFiles } from './open-files.ts';
 import { lastFingerprint } from './shared-texts.ts';
 
@@ -204,22 +205,15 @@ export class SqliteRecords implements Records {
     return this.#read((sql) => readCounters(sql, since));
   }
 
+  totals(): Promise<Counts['byState']> {
+    return this.#read(totalsIn);
+  }
+
   counts(): Promise<Counts> {
     return this.#read((sql) => {
       const now = this.#now();
       const number = (text: string, ...values: unknown[]) => sql.get<{ n: number }>(text, ...values)?.n ?? 0;
-      const byState = Object.fromEntries(TASK_STATES.map((state) => [state, 0])) as Record<TaskState, number>;
-      byState.scheduled = number('SELECT count(*) AS n FROM hf_scheduled');
-      byState.ready = number('SELECT count(*) AS n FROM hf_ready');
-      byState.running = number('SELECT count(*) AS n FROM hf_running');
-      byState.succeeded = number('SELECT count(*) AS n FROM hf_resting');
-      // The index on states does not contain succeeded tasks, which are most of them.
-      for (const { state, n } of sql.all<{ state: TaskState; n: number }>(
-        "SELECT state, count(*) AS n FROM hf_resting WHERE state <> 'succeeded' GROUP BY state",
-      )) {
-        byState[state] = n;
-        byState.succeeded -= n;
-      }
+      const byState = totalsIn(sql);
       const overdue = number('SELECT count(*) AS n FROM hf_scheduled WHERE run_at <= ?', now);
       const next = sql.get<{ run_at: number }>(
         `SELECT run_at FROM hf_scheduled WHERE run_at < ${WHEN_GROUP_ENDS} ORDER BY run_at LIMIT 1`,
@@ -231,8 +225,11 @@ export class SqliteRecords implements Records {
         ),
         due: byState.ready + overdue,
         byReason: sql.all<{ state: TaskState; reason: string; count: number }>(
-          `SELECT state, coalesce(reason, 'unknown') AS reason, count(*) AS count FROM hf_resting
-           WHERE state <> 'succeeded' AND state IN ('needs_manual', 'dead') GROUP BY 1, 2 ORDER BY 1 DESC, 3 DESC, 2`,
+          // In the order of the index, so that nothing is sorted.
+          `SELECT state, coalesce(reason, 'unknown') AS reason, sum(n) AS count FROM (
+             SELECT state, reason, count(*) AS n FROM hf_resting
+             WHERE state <> 'succeeded' AND state IN ('needs_manual', 'dead') GROUP BY state, reason)
+           GROUP BY 1, 2 ORDER BY 1 DESC, 3 DESC, 2`,
         ),
         ...(next && { nextDueAt: next.run_at }),
       };
@@ -363,13 +360,7 @@ export class SqliteRecords implements Records {
   }
 
   oldestReady(): Promise<readonly QueueSince[]> {
-    return this.#read((sql) =>
-      sql.all<QueueSince>(
-        `SELECT q.name AS queue, min((SELECT min(order_key) FROM hf_ready r WHERE r.lane = l.id)) AS since
-         FROM hf_lanes l JOIN hf_classes c ON c.id = l.class JOIN hf_queues q ON q.id = c.queue
-         WHERE q.ordering = 'fifo' GROUP BY q.name HAVING since IS NOT NULL ORDER BY q.name`,
-      ),
-    );
+    return this.#read((sql) => sql.all<QueueSince>(OLDEST_READY));
   }
 
   sourceNames(): Promise<readonly string[]> {
@@ -427,6 +418,24 @@ function idsIn(
   };
   return { from: firstAt(from), before: firstAt(before) };
 }
+
+/**
+ * The first tasks of lanes with the key of a time. Of the lanes that may start a task, only the first of a class and track is read. Lanes
+ * of restricted sources may be missing there, and in a fair queue the key there is a turn: then each lane is read.
+ */
+const OLDEST_READY = `
+  WITH first_tasks (queue, since) AS (
+    SELECT q.id, (SELECT order_key FROM hf_active a WHERE a.class = c.id AND a.track = t.value ORDER BY order_key LIMIT 1)
+    FROM hf_queues q JOIN hf_classes c ON c.queue = q.id, json_each('${JSON.stringify(Object.values(TRACK))}') t WHERE NOT q.fair
+    UNION ALL
+    SELECT q.id, (SELECT min(order_key) FROM hf_ready r WHERE r.lane = l.id)
+    FROM hf_restricted s JOIN hf_lanes l ON l.source = s.source JOIN hf_classes c ON c.id = l.class JOIN hf_queues q ON q.id = c.queue
+    WHERE NOT q.fair
+    UNION ALL
+    SELECT q.id, (SELECT min(order_key) FROM hf_ready r WHERE r.lane = l.id)
+    FROM hf_queues q JOIN hf_classes c ON c.queue = q.id JOIN hf_lanes l ON l.class = c.id WHERE q.fair)
+  SELECT q.name AS queue, min(f.since) AS since FROM first_tasks f JOIN hf_queues q ON q.id = f.queue
+  WHERE q.ordering = 'fifo' GROUP BY q.name HAVING since IS NOT NULL ORDER BY q.name`;
 
 /** The names of all sources with a hold, a state, a limit, or a budget that is not full. */
 const ALL_SOURCES = `SELECT name FROM hf_sources UNION SELECT source FROM hf_source_states
@@ -494,6 +503,23 @@ interface FactsSource {
   readonly execution: number | null;
   readonly started_at: number | null;
   readonly cancel: number | null;
+}
+
+function totalsIn(sql: Sql): Record<TaskState, number> {
+  const number = (table: string) => sql.column<number>(`SELECT count(*) FROM ${table}`)[0] ?? 0;
+  const byState = Object.fromEntries(TASK_STATES.map((state) => [state, 0])) as Record<TaskState, number>;
+  byState.scheduled = number('hf_scheduled');
+  byState.ready = number('hf_ready');
+  byState.running = number('hf_running');
+  byState.succeeded = number('hf_resting');
+  // The index on states does not contain succeeded tasks, which are most of them.
+  for (const { state, n } of sql.all<{ state: TaskState; n: number }>(
+    "SELECT state, count(*) AS n FROM hf_resting WHERE state <> 'succeeded' GROUP BY state",
+  )) {
+    byState[state] = n;
+    byState.succeeded -= n;
+  }
+  return byState;
 }
 
 function selected(sql: Sql, { states, ...filter }: TaskFilter, slice: Slice): Selected {

@@ -546,6 +546,9 @@ INSERT INTO hf_failure_revision VALUES (0);
 `;
 
 /** What happened to sources and queues: changes of the state of a source, and actions of people. */
+/** Counts of what needs a person or is dead, by reason. It does not contain succeeded tasks. */
+const REASONS = "CREATE INDEX hf_resting_reason ON hf_resting (state, reason) WHERE state <> 'succeeded';";
+
 const CHANGES = `
 CREATE TABLE hf_changes (
   id INTEGER PRIMARY KEY,
@@ -625,6 +628,7 @@ const STEPS: readonly string[] = [
   FAILURE_GROUPS,
   LAST_TAKERS,
   CHANGES,
+  REASONS,
 ];
 
 export const SCHEMA = STEPS.length;

@@ -519,6 +519,15 @@ function promisesOfLists(scene: Scene): void {
         next: one,
       });
       expect(await select({ ...of, states: ['dead'] }, { compared: 9 })).toEqual({ ids: [] });
+      await scene.move(ids[8] as number, { verb: 'hold' });
+      await scene.move(ids[7] as number, { verb: 'hold' });
+      expect(await select(of, { compared: 3 })).toEqual({ ids: [ids[7]], next: ids[6] });
+      expect(await select({ ...of, states: ['ready', 'held'] }, { compared: 3 })).toEqual({
+        ids: [ids[7]],
+        next: ids[6],
+      });
+      await scene.move(ids[8] as number, { verb: 'release' });
+      await scene.move(ids[7] as number, { verb: 'release' });
       // Without more than states nothing is compared.
       expect(await select({ states: ['ready'] }, { compared: 2, size: 3 })).toEqual({
         ids: ids.toReversed().slice(0, 3),

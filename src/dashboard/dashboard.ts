@@ -6,6 +6,7 @@ import type { Holdfast } from '../queue/holdfast.ts';
 import { documentOf } from '../views/json-shapes.ts';
 import { bodyOf, readFields, readPath, readQuery } from './fields.ts';
 import { limitedBody, refuseForms, refuseOtherHosts, refuseOtherSites, SECURITY_HEADERS } from './guards.ts';
+import { Live } from './live.ts';
 import { builtPages, etagOf, isKnown, Pages } from './page.ts';
 import { type Actor, mustHave, type Permission, USUAL_PERMISSIONS } from './permissions.ts';
 import { ApiProblem, isUnexpected, problemResponse, readOnlyProblem } from './problems.ts';
@@ -82,6 +83,7 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
   const site: Site = { holdfast, commands, readOnly, environment, basePath };
   const files = new Pages(pages ?? builtPages());
   const quiet = harmless(log);
+  const live = new Live(holdfast);
 
   const app = new Hono({ getPath: (request) => `/${pathBelow(basePath, new URL(request.url).pathname)}` });
   for (const route of ROUTES) {
@@ -89,6 +91,13 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
       answerTo(route, site, context, authorize),
     );
   }
+  app.get(`/${API}events`, async ({ req }) => {
+    refuseOtherSites(req.raw);
+    const actor = await actorOf(req.raw, authorize);
+    if (actor instanceof Response) return actor;
+    mustHave(actor, 'view');
+    return live.stream();
+  });
   app.all(`/${API}*`, ({ req }) => {
     const known = ROUTES.some(({ path }) =>
       new RegExp(`/${API}${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(req.path),
@@ -113,7 +122,7 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
       for (const [name, value] of Object.entries(SECURITY_HEADERS)) answer.headers.set(name, value);
       return answer;
     },
-    close: async () => {},
+    close: async () => live.close(),
   };
 }
 

@@ -18,7 +18,7 @@ export interface Calls {
   act(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
-const ORIGIN = 'http://127.0.0.1:4815';
+export const ORIGIN = 'http://127.0.0.1:4815';
 
 /** Calls the API of a dashboard without a server. */
 export function callsOf(

@@ -1,0 +1,133 @@
+import type { Milliseconds } from '../duration.ts';
+import type { Operations } from '../queue/operations.ts';
+
+/** How often the store is looked at while a page is open. */
+const LOOK_EVERY: Milliseconds = 2_000;
+
+/** Looking takes at most one twentieth of the time, so that a slow store is not asked all the time. */
+const LOOKING_SHARE = 20;
+
+/** Proxies close connections on which nothing is sent. */
+const HEARTBEAT: Milliseconds = 15_000;
+
+/** How many sources are compared. */
+const MOST_SOURCES = 100;
+
+/** How many messages wait for a page that reads slowly. */
+const MOST_UNREAD = 16;
+
+/** What pages are told of. */
+const TOPICS = ['tasks', 'sources'] as const;
+type Topic = (typeof TOPICS)[number];
+
+interface Page {
+  send(text: string): void;
+  close(): void;
+}
+
+/**
+ * Tells open pages that something has changed; they ask for what they show. However many pages are open, one loop looks at the store.
+ * It ends when the last page is closed.
+ */
+export class Live {
+  readonly #holdfast: Operations;
+  readonly #pages = new Set<Page>();
+  #seen: Partial<Record<Topic, string>> = {};
+  #timer: NodeJS.Timeout | undefined;
+  #heartbeat: NodeJS.Timeout | undefined;
+  #isLooking = false;
+
+  constructor(holdfast: Operations) {
+    this.#holdfast = holdfast;
+  }
+
+  /** A stream of server-sent events for one page. */
+  stream(): Response {
+    const encoder = new TextEncoder();
+    let page: Page | undefined;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          page = {
+            send: (text) => {
+              // A page that reads nothing any more is told later.
+              if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(text));
+            },
+            close: () => controller.close(),
+          };
+          this.#open(page);
+        },
+        cancel: () => page && this.#leave(page),
+      },
+      { highWaterMark: MOST_UNREAD },
+    );
+    return new Response(body, {
+      headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+    });
+  }
+
+  /** Ends all streams. */
+  close(): void {
+    for (const page of this.#pages) {
+      this.#leave(page);
+      page.close();
+    }
+  }
+
+  #open(page: Page): void {
+    this.#pages.add(page);
+    page.send('retry: 3000\n\n');
+    this.#heartbeat ??= setInterval(() => this.#tell(': still here\n\n'), HEARTBEAT).unref();
+    if (this.#timer === undefined && !this.#isLooking) this.#lookIn(0);
+  }
+
+  #leave(page: Page): void {
+    this.#pages.delete(page);
+    if (this.#pages.size > 0) return;
+    clearTimeout(this.#timer);
+    clearInterval(this.#heartbeat);
+    this.#timer = undefined;
+    this.#heartbeat = undefined;
+    this.#seen = {};
+  }
+
+  #lookIn(time: Milliseconds): void {
+    this.#timer = setTimeout(() => void this.#look(), time).unref();
+  }
+
+  async #look(): Promise<void> {
+    this.#isLooking = true;
+    const began = performance.now();
+    try {
+      const { tasks, sources } = await this.#present();
+      this.#compare('tasks', tasks);
+      this.#compare('sources', sources);
+    } catch {
+      // The store cannot be reached now. Pages notice that themselves, and the next look may succeed.
+    }
+    this.#isLooking = false;
+    this.#timer = undefined;
+    const took = performance.now() - began;
+    if (this.#pages.size > 0) this.#lookIn(Math.max(LOOK_EVERY, took * LOOKING_SHARE));
+  }
+
+  async #present(): Promise<Readonly<Record<Topic, string>>> {
+    const { administration } = this.#holdfast;
+    const counts = await this.#holdfast.counts();
+    const sources = await administration.sourcesInTrouble(MOST_SOURCES);
+    return {
+      tasks: JSON.stringify(counts.byState),
+      sources: JSON.stringify(sources.map(({ name, hold, state }) => [name, hold?.at, state?.restriction])),
+    };
+  }
+
+  #compare(topic: Topic, present: string): void {
+    const before = this.#seen[topic];
+    this.#seen[topic] = present;
+    if (before !== undefined && before !== present) this.#tell(`event: ${topic}\ndata: {}\n\n`);
+  }
+
+  #tell(text: string): void {
+    for (const page of this.#pages) page.send(text);
+  }
+}

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { defineTask } from '../../src/worker/define-task.ts';
+import { useKits } from '../worker/scene.ts';
+import { callsOf, ORIGIN } from './calls.ts';
+
+const open = useKits();
+const work = defineTask('work', { run() {} });
+
+test('open pages are told that something changed, and one loop looks at the store for all of them', async () => {
+  const kit = await open({ tasks: [work] });
+  let looks = 0;
+  const { counts } = kit.holdfast.store.records;
+  Object.assign(kit.holdfast.store.records, {
+    counts() {
+      looks += 1;
+      return counts.call(kit.holdfast.store.records);
+    },
+  });
+  const { dashboard } = callsOf(kit.holdfast);
+  const readers = await Promise.all(
+    [1, 2, 3].map(async () => {
+      const { headers, body } = await dashboard.fetch(new Request(`${ORIGIN}/api/v1/events`));
+      expect(headers.get('content-type')).toBe('text/event-stream');
+      return (body as ReadableStream<Uint8Array>).getReader();
+    }),
+  );
+  const next = async (reader: (typeof readers)[number], wanted: string) => {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) throw new Error('The stream has ended.');
+      if (new TextDecoder().decode(value).includes(wanted)) return;
+    }
+  };
+  await expect.poll(() => looks).toBe(1);
+  await kit.holdfast.enqueue(work, null, { delay: '1h' });
+  await Promise.all(readers.map((reader) => next(reader, 'event: tasks')));
+  expect(looks).toBe(2);
+  await kit.holdfast.sources.hold('work');
+  await Promise.all(readers.map((reader) => next(reader, 'event: sources')));
+  const [first, ...others] = readers;
+  await Promise.all(others.map((reader) => reader.cancel()));
+  await dashboard.close();
+  expect(await first?.read()).toEqual({ done: true, value: undefined });
+});

@@ -18,9 +18,12 @@ export function atCopyOf(name, options, use) {
   return options.url ? atDatabaseLike(name, options, use) : atFileLike(name, options, use);
 }
 
+/** Set by drivers.mjs, which measures the SQLite libraries. Otherwise Holdfast chooses. */
+const { HOLDFAST_BENCH_DRIVER: driver } = process.env;
+
 /** The store at an address. Full durability, unless a file is to be filled fast; a database says for itself. */
 export function storeAt(address, durability = 'full') {
-  return isUrl(address) ? postgres(address) : sqlite(address, { durability });
+  return isUrl(address) ? postgres(address) : sqlite(address, { durability, ...(driver && { driver }) });
 }
 
 export function isUrl(address) {

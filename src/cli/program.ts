@@ -134,7 +134,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
   ],
   [OTHER]: [
     [
-      'db [prune|backup|restore|vacuum]',
+      'db [prune [FILTER]|backup|restore|vacuum]',
       'where the store is, its size; backups, old tasks, free space',
       () => import('./commands/db.ts'),
     ],

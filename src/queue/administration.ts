@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { TaskFilter } from '../filter.ts';
-import type { Retention } from '../retention.ts';
+import type { RemovableState, Retention } from '../retention.ts';
 import type { ChangeFilter, ChangeRecord } from '../store/changes.ts';
 import type { ActRecord, DueQuestion, FallingDue } from '../store/insight.ts';
 import { COMPARED_AT_ONCE } from '../store/slices.ts';
@@ -40,6 +40,9 @@ export interface Search {
   readonly most: number;
   readonly keep?: (task: Task) => boolean;
 }
+
+/** How many tasks one call may remove. */
+const REMOVED_AT_ONCE = 500;
 
 /** Operations of a store for the command line and a dashboard. Programs do not need them. */
 export class Administration {
@@ -224,6 +227,24 @@ export class Administration {
   /** How many tasks `prune` would remove now, by state and reason. */
   prunable(retention: Retention): Promise<readonly PruneCount[]> {
     return this.#store.upkeep.prunable(retention);
+  }
+
+  /** Removes those of these tasks that are in one of these states, in batches. */
+  async remove(
+    ids: readonly number[],
+    states: readonly RemovableState[],
+    onRemoved: (tasks: readonly PrunedTask[]) => void,
+  ): Promise<void> {
+    const { upkeep } = this.#store;
+    for (let i = 0; i < ids.length; i += REMOVED_AT_ONCE) {
+      const some = ids.slice(i, i + REMOVED_AT_ONCE);
+      for (let after: number | undefined = 0; after !== undefined; ) {
+        const { removed, next }: Awaited<ReturnType<typeof upkeep.remove>> = await upkeep.remove(some, states, after);
+        onRemoved(removed);
+        after = next;
+        await setTimeout(TIDY_PAUSE_MS);
+      }
+    }
   }
 
   /** Removes every task whose retention is over, in batches, and then the names that no task uses any more. */

@@ -903,6 +903,11 @@ interface Upkeep {
    */
   prune(retention: Retention, after?: number): Promise<Pruned>;
   /**
+   * Removes those of these tasks that are in one of these states, in the order of their ids, each with everything that belongs to it. It may stop
+   * early: `next` is the id after which the next call continues.
+   */
+  remove(ids: readonly number[], states: readonly RemovableState[], after?: number): Promise<Pruned>;
+  /**
    * Removes some of the names that no task uses any more, if there are very many of them, and gives some free space back to the disk,
    * if there is much. Returns how much it did; 0 when it is done. A removed name that is used again is made anew.
    */

@@ -59,6 +59,34 @@ describe.concurrent('with a filter', () => {
     );
   });
 
+  test('db prune removes what has ended and matches', async ({ project }) => {
+    await tasks(project);
+    expect(await project.run('db', 'prune', 'reason:http.*', '--dry-run')).toMatchObject({
+      exit: 0,
+      stdout: expect.stringContaining('Would remove 6 tasks; nothing was changed.'),
+    });
+    expect(await project.run('db', 'prune', 'reason:http.*')).toMatchObject({
+      exit: 2,
+      stderr: expect.stringContaining('6 tasks match, and nobody can be asked, so nothing was removed'),
+    });
+    expect((await project.run('db', 'prune', 'reason:http.*', '--yes')).stdout).toMatch(
+      /dead +http\.503 +6\nRemoved 6 tasks\.\n$/,
+    );
+    expect((await project.run('db', 'prune', '-type:x', '--older-than', '1h', '--yes')).stdout).toBe(
+      'Removed no tasks.\n',
+    );
+    expect(await project.run('db', 'prune', 'state:ready', '--yes')).toMatchObject({ exit: 2 });
+    expect(await project.run('db', 'prune', 'type:pay', '--state', 'dead')).toMatchObject({ exit: 2 });
+    expect((await project.json('db', 'prune', 'type:pay', 'state:needs_manual', '--yes')).document).toEqual({
+      schema: 'holdfast.db.prune/v1',
+      exit: 0,
+      dry_run: false,
+      total: 1,
+      items: [{ state: 'needs_manual', reason: 'net.reset', count: 1 }],
+    });
+    expect((await project.run('list', '--ids', '--all')).stdout.split('\n')).toHaveLength(10);
+  });
+
   test('an action shows what matches, needs a yes, and then acts on all of it', async ({ project }) => {
     await tasks(project);
     const dry = await project.run('cancel', 'type:report', '--dry-run');

@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander';
+import { parseFilter } from '../../filter.ts';
 import type { Operations } from '../../queue/operations.ts';
-import type { RemovableState, Retention } from '../../retention.ts';
+import { REMOVABLE_STATES, type RemovableState, type Retention } from '../../retention.ts';
 import type { PruneCount, PrunedTask } from '../../store/store.ts';
+import type { TaskState } from '../../task.ts';
 import { inBytes } from '../../views/bytes.ts';
 import { signOf, stateWords } from '../../views/glyphs.ts';
 import { plural } from '../../views/plural.ts';
@@ -12,11 +14,14 @@ import { parseRetention } from '../../worker/retention-options.ts';
 import type { Exit } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
+import { filterFrom } from '../flags/filter.ts';
+import { span } from '../flags/moment.ts';
 import { type PruneFlags, pruneSelection } from '../flags/prune-selection.ts';
 import { withStore } from '../opening/open-store.ts';
 import { readConfig } from '../opening/read-config.ts';
 import type { StoreLocation } from '../opening/store-location.ts';
 import { removeOutput } from '../output/output-removal.ts';
+import { usage } from '../problem.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import { ProgressBar } from '../terminal/progress-bar.ts';
 import { mayGoOn } from '../terminal/prompt.ts';
@@ -31,17 +36,18 @@ interface Flags extends PruneFlags {
 export function declare(command: Command): void {
   declareSubcommands<Flags>(command, describeStore, [
     {
-      usage: 'prune [--older-than 30d] [--state STATES] [--reason REASONS] [--dry-run]',
+      usage: 'prune [FILTER] [--older-than 30d] [--state STATES] [--reason REASONS] [--dry-run]',
       summary: 'remove ended tasks whose time is up, with all that belongs to them',
       alsoCalled: ['clean', 'cleanup', 'purge', 'delete', 'remove', 'gc'],
       declare: (prune) =>
         prune
+          .argument('[filter...]')
           .option('--older-than <duration>', 'that ended so long ago (default: by the retention that is configured)')
           .option('--state <states>', 'only succeeded, dead, cancelled or needs_manual; separated by commas')
           .option('--reason <reasons>', 'only with these reasons (fs.locked) or families (fs.*); separated by commas')
           .option('--dry-run', 'only count what would be removed')
           .addHelpText('after', PRUNE_HELP),
-      action: (cli, _, flags) => prune(cli, flags),
+      action: (cli, terms, flags) => (terms.length > 0 ? pruneMatching(cli, terms, flags) : prune(cli, flags)),
     },
     ...BACKUP_COMMANDS,
     {
@@ -73,6 +79,8 @@ const PRUNE_HELP = `
 Workers do the same once an hour. \`retention:\` in the configuration sets how long ended tasks are kept; the default is 30 days.
 Tasks that have not ended are never removed. Tasks that need a person are removed only by --state needs_manual with --older-than,
 or if the configuration sets a time for them.
+With a filter, it removes what matches and has ended, whatever the retention: db prune type:sync state:dead 'reason:http.*' until:7d.
+What needs a person is removed only by state:needs_manual. A script needs --yes then.
 The keys of removed tasks are free again. New tasks use the free space in the file; if more than a quarter of it is free, it shrinks.`;
 
 const CLOCK_HELP = `
@@ -153,6 +161,51 @@ async function prune(cli: Cli, flags: Flags): Promise<Exit> {
   });
 }
 
+/** Removes what has ended and matches a filter now. */
+async function pruneMatching(cli: Cli, terms: readonly string[], flags: Flags): Promise<Exit> {
+  const named = flags.state !== undefined ? 'state' : flags.reason !== undefined ? 'reason' : undefined;
+  if (named !== undefined) throw usage(`--${named} and a filter are two ways to say it: write ${named}: in the filter`);
+  const age = flags.olderThan === undefined ? undefined : span(flags.olderThan, '--older-than');
+  return withStore(cli, {}, async (holdfast, location) => {
+    const now = holdfast.now();
+    const { states: wanted, ...filter } = parseFilter(filterFrom(terms), new Date(now));
+    const states = endedOnly(wanted);
+    const endedBefore = age === undefined ? filter.endedBefore : Math.min(now - age, filter.endedBefore ?? now);
+    const chosen = { ...filter, ...(endedBefore !== undefined && { endedBefore }) };
+    const found = new Map<RemovableState, readonly number[]>();
+    for (const state of states) {
+      const ids = await holdfast.administration.select({ ...chosen, states: [state] });
+      if (ids.length > 0) found.set(state, ids);
+    }
+    const counts = [...found].map(([state, ids]) => ({ state, count: ids.length }));
+    if (flags.dryRun || counts.length === 0) return tell(cli, counts, flags.dryRun === true);
+    if (!cli.yes && !cli.asks) {
+      const what = plural(totalOf(counts), 'task matches', 'tasks match');
+      throw usage(`${what}, and nobody can be asked, so nothing was removed`, {
+        hints: ['look first: add --dry-run', 'without a question: add --yes'],
+      });
+    }
+    if (!(await mayGoOn(cli, questionAbout(counts)))) return EXIT.failed;
+    const removal = new Removal(cli, location, totalOf(counts));
+    for (const [state, ids] of found) {
+      await holdfast.administration.remove(ids, [state], (removed) => removal.count(removed));
+    }
+    return tell(cli, removal.end(), false);
+  });
+}
+
+/** The states of a filter, without one all in which tasks have ended. */
+function endedOnly(states: readonly TaskState[] | undefined): readonly RemovableState[] {
+  if (!states) return REMOVABLE_STATES.filter((state) => state !== 'needs_manual');
+  return states.map((state) => {
+    const removable = REMOVABLE_STATES.find((each) => each === state);
+    if (removable) return removable;
+    throw usage(`db prune removes only what has ended, not what is ${state}`, {
+      hints: [`states: ${REMOVABLE_STATES.join(', ')}`],
+    });
+  });
+}
+
 function questionAbout(found: readonly PruneCount[]): string {
   const needPerson = totalOf(found.filter(({ state }) => state === 'needs_manual'));
   const of = needPerson === 0 ? '' : `, of which ${needPerson} still ${needPerson === 1 ? 'needs' : 'need'} a person`;
@@ -166,24 +219,47 @@ async function removeAll(
   selection: Retention,
   expected: number,
 ): Promise<readonly PruneCount[]> {
-  const bar = new ProgressBar(cli.terminal, cli.environment);
-  const counts = new Map<string, { state: RemovableState; reason?: string; count: number }>();
-  let done = 0;
-  await holdfast.administration.prune(selection, (removed) => {
-    if (removed.length > 0) removeOutputOf(cli, location, removed);
+  const removal = new Removal(cli, location, expected);
+  await holdfast.administration.prune(selection, (removed) => removal.count(removed));
+  return removal.end();
+}
+
+/** Counts removed tasks, shows how far it is, and removes what they printed. */
+class Removal {
+  readonly #cli: Cli;
+  readonly #location: StoreLocation;
+  readonly #expected: number;
+  readonly #bar: ProgressBar;
+  readonly #counts = new Map<string, { state: RemovableState; reason?: string; count: number }>();
+  #done = 0;
+
+  constructor(cli: Cli, location: StoreLocation, expected: number) {
+    this.#cli = cli;
+    this.#location = location;
+    this.#expected = expected;
+    this.#bar = new ProgressBar(cli.terminal, cli.environment);
+  }
+
+  count(removed: readonly PrunedTask[]): void {
+    if (removed.length > 0) removeOutputOf(this.#cli, this.#location, removed);
     for (const { state, reason } of removed) {
       const name = `${state} ${reason ?? ''}`;
-      const counted = counts.get(name) ?? { state, ...(reason !== undefined && { reason }), count: 0 };
+      const counted = this.#counts.get(name) ?? { state, ...(reason !== undefined && { reason }), count: 0 };
       counted.count += 1;
-      counts.set(name, counted);
+      this.#counts.set(name, counted);
     }
-    done += removed.length;
-    bar.update(expected === 0 ? undefined : Math.min(1, done / expected), () => `${done} removed`);
-  });
-  bar.clear();
-  return [...counts.values()].sort(
-    (a, b) => Number(b.state === 'succeeded') - Number(a.state === 'succeeded') || b.count - a.count,
-  );
+    this.#done += removed.length;
+    const share = this.#expected === 0 ? undefined : Math.min(1, this.#done / this.#expected);
+    this.#bar.update(share, () => `${this.#done} removed`);
+  }
+
+  /** What was removed, by state and reason: first what succeeded, then the most frequent. */
+  end(): readonly PruneCount[] {
+    this.#bar.clear();
+    return [...this.#counts.values()].sort(
+      (a, b) => Number(b.state === 'succeeded') - Number(a.state === 'succeeded') || b.count - a.count,
+    );
+  }
 }
 
 /** Removes the kept output of removed tasks. It is not part of the store, so a failure here is only a warning. */

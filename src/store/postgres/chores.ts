@@ -26,12 +26,13 @@ export class Chores {
   }
 
   async prune(retention: Retention, after = 0): Promise<Pruned> {
-    const { removed, next } = await this.#database.call<{
-      removed: readonly (Omit<PrunedTask, 'reason'> & { reason: string | null })[] | null;
-      next: number | null;
-    }>('prune', [randomUUID(), await this.#limitsOf(retention), after]);
-    const tasks = (removed ?? []).map(({ reason, ...task }) => (reason === null ? task : { ...task, reason }));
-    return next === null ? { removed: tasks } : { removed: tasks, next };
+    return prunedFrom(
+      await this.#database.call<PrunedRows>('prune', [randomUUID(), await this.#limitsOf(retention), after]),
+    );
+  }
+
+  async remove(ids: readonly number[], states: readonly RemovableState[], after = 0): Promise<Pruned> {
+    return prunedFrom(await this.#database.call<PrunedRows>('remove_ended', [randomUUID(), ids, states, after]));
   }
 
   async tidy(): Promise<number> {
@@ -71,4 +72,14 @@ interface Ripe {
   readonly state: RemovableState;
   readonly reason: string | null;
   readonly count: number;
+}
+
+interface PrunedRows {
+  readonly removed: readonly (Omit<PrunedTask, 'reason'> & { readonly reason: string | null })[] | null;
+  readonly next: number | null;
+}
+
+function prunedFrom({ removed, next }: PrunedRows): Pruned {
+  const tasks = (removed ?? []).map(({ reason, ...task }) => (reason === null ? task : { ...task, reason }));
+  return next === null ? { removed: tasks } : { removed: tasks, next };
 }

@@ -65,6 +65,7 @@ const CALLED = [
   'read_counters',
   'recalls',
   'record_stray',
+  'remove_ended',
   'reorder',
   'redrive_advance',
   'redrive_change',

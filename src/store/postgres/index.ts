@@ -263,6 +263,7 @@ function build(
       prunable: (retention) => chores.prunable(retention),
       prune: async (retention, after) =>
         time.removesIn() === undefined ? chores.prune(retention, after) : { removed: [] },
+      remove: (ids, states, after) => chores.remove(ids, states, after),
       tidy: () => chores.tidy(),
       gatherCounts: () => counting.gather(),
       takeTurn: (chore, every) => chores.takeTurn(chore, every),

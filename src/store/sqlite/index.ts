@@ -269,6 +269,7 @@ function build({ sql, library, path, files, world }: Opened): Store {
       verify: () => read(brokenInvariants),
       prunable: (retention) => pruning.prunable(retention),
       prune: (retention, after) => pruning.prune(retention, after),
+      remove: (ids, states, after) => pruning.remove(ids, states, after),
       tidy: () => chores.tidy(),
       gatherCounts: () => counting.gather(),
       takeTurn: (chore, every) => chores.takeTurn(chore, every),

@@ -99,6 +99,23 @@ export class Pruning {
     return { removed, ...(goOn !== undefined && { next: goOn }) };
   }
 
+  async remove(ids: readonly number[], states: readonly RemovableState[], after = 0): Promise<Pruned> {
+    const due = await this.#read((sql) =>
+      sql
+        .rows<RestingRow>(
+          `SELECT id, state, since, reason FROM hf_resting WHERE id IN (SELECT value FROM json_each(?)) AND id > ?
+             AND state IN (SELECT value FROM json_each(?)) ORDER BY id`,
+          JSON.stringify(ids),
+          after,
+          JSON.stringify(states),
+        )
+        .map(([id, state, since, reason]): Due => ({ id, state, since, reason })),
+    );
+    if (due.length === 0) return { removed: [] };
+    const { removed, last } = await this.#writer.write(() => this.#remove(due));
+    return { removed, ...(last !== undefined && { next: last }) };
+  }
+
   /** The tasks of a slice whose retention is over, and where the next slice begins. */
   #look(sql: Sql, retention: Retention, after: number): { readonly due: readonly Due[]; readonly next?: number } {
     const shortest = shortestOf(retention);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Retention } from '../../../src/retention.ts';
-import type { PrunedTask, Store } from '../../../src/store/store.ts';
+import type { Pruned, PrunedTask, Store } from '../../../src/store/store.ts';
 import { TASK_STATES, type TaskState } from '../../../src/task.ts';
 import { deferredFor, ended, newTask, retryIn, type StoreFactory, settlement, succeeded, useScene } from '../scene.ts';
 
@@ -49,6 +49,44 @@ export function promisesOfPruning(factory: StoreFactory): void {
       expect(await scene.store.upkeep.prunable(MONTH)).toEqual([]);
     },
   );
+
+  test('removes those of the named tasks that are in a named state, whatever their age', async () => {
+    const ids = new Map<TaskState, number>();
+    for (const state of TASK_STATES) ids.set(state, await scene.taskIn(state));
+    const dead = await scene.taskIn('dead');
+    const all = [...ids.values()];
+    const removed: PrunedTask[] = [];
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const some: Pruned = await scene.store.upkeep.remove(all, ['dead', 'succeeded', 'needs_manual'], after);
+      removed.push(...some.removed);
+      after = some.next;
+    }
+    const gone = (['succeeded', 'needs_manual', 'dead'] as const).map((state) => ids.get(state) as number);
+    expect(removed.map(({ id }) => id).sort((a, b) => a - b)).toEqual(gone.sort((a, b) => a - b));
+    expect(removed.find(({ id }) => id === ids.get('dead'))).toMatchObject({
+      type: 'mail',
+      state: 'dead',
+      reason: 'fs.locked',
+    });
+    expect(await idsOfAll()).toEqual([...all.filter((id) => !gone.includes(id)), dead].sort((a, b) => a - b));
+    for (const id of gone) expect(await scene.store.records.history(id)).toEqual([]);
+    expect(await scene.store.upkeep.verify()).toEqual([]);
+    expect(await scene.store.upkeep.remove(gone, ['dead'])).toEqual({ removed: [] });
+    expect(await scene.store.upkeep.remove([], ['dead'])).toEqual({ removed: [] });
+  });
+
+  test('removes thousands of named tasks in batches', async () => {
+    const made = await scene.enqueue(...Array.from({ length: 1_200 }, () => ({})));
+    for (const id of made) await scene.move(id, { verb: 'cancel' });
+    const removed = new Set<number>();
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const some: Pruned = await scene.store.upkeep.remove(made, ['cancelled'], after);
+      for (const { id } of some.removed) removed.add(id);
+      after = some.next;
+    }
+    expect(removed.size).toBe(1_200);
+    expect(await idsOfAll()).toEqual([]);
+  });
 
   test('never removes a task that has not ended, however old it is', async () => {
     const ids = [];

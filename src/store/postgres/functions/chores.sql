@@ -30,6 +30,46 @@ CREATE FUNCTION ripe(p_limits json) RETURNS json LANGUAGE sql SET search_path FR
       ON g ->> 0 = 'succeeded' AND s.since <= now_ms() - (g ->> 2)::bigint HAVING count(*) > 0) r
 $$;
 
+-- Removes tasks with everything that belongs to them. The succeeded ones among them ended by this time.
+CREATE FUNCTION remove_tasks(p_ids bigint[], p_succeeded_before bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM ended WHERE id = ANY(p_ids);
+  DELETE FROM succeeded WHERE id = ANY(p_ids) AND since <= p_succeeded_before;
+  DELETE FROM keys WHERE task = ANY(p_ids);
+  DELETE FROM uniques WHERE task = ANY(p_ids);
+  DELETE FROM executions WHERE task = ANY(p_ids);
+  DELETE FROM old_executions WHERE task = ANY(p_ids);
+  DELETE FROM acts WHERE task = ANY(p_ids);
+  DELETE FROM checkpoints WHERE task = ANY(p_ids);
+  DELETE FROM lost WHERE task = ANY(p_ids);
+  DELETE FROM redrive_tasks WHERE task = ANY(p_ids);
+  DELETE FROM group_tasks WHERE follow_up = ANY(p_ids);
+END $$;
+
+-- Removes the first of these tasks that are in one of these states, and returns after which id the next call continues.
+CREATE FUNCTION remove_ended(p_call uuid, p_ids bigint[], p_states text[], p_after bigint) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now_ bigint := now_ms();
+  wanted bigint[] := ARRAY(SELECT id FROM unnest(p_ids) id WHERE id > p_after ORDER BY id LIMIT 500);
+  removed json;
+  ids bigint[];
+  done json;
+BEGIN
+  SELECT answer INTO done FROM calls WHERE id = p_call;
+  IF FOUND THEN RETURN done; END IF;
+  WITH others AS (
+    SELECT id, class, state, reason FROM ended WHERE id = ANY(wanted) AND state = ANY(p_states) ORDER BY id
+    FOR UPDATE SKIP LOCKED),
+  well AS (
+    SELECT id, class, state, reason FROM succeeded WHERE id = ANY(wanted) AND 'succeeded' = ANY(p_states) ORDER BY id FOR UPDATE SKIP LOCKED)
+  SELECT json_agg(json_build_object('id', d.id, 'type', c.type, 'state', d.state, 'reason', d.reason) ORDER BY d.id), array_agg(d.id)
+  INTO removed, ids FROM (SELECT * FROM others UNION ALL SELECT * FROM well) d JOIN classes c ON c.id = d.class;
+  IF ids IS NOT NULL THEN PERFORM remove_tasks(ids, now_); END IF;
+  done := json_build_object('removed', removed, 'next', wanted[500]);
+  IF ids IS NOT NULL THEN INSERT INTO calls (id, at, answer) VALUES (p_call, now_, done); END IF;
+  RETURN done;
+END $$;
+
 -- Removes a small batch of tasks whose retention is over, with everything that belongs to them. A call checks the tasks after an
 -- id, in the order of ids, and returns where the next call continues. When no task is left to remove, a call drops one empty day.
 CREATE FUNCTION prune(p_call uuid, p_limits json, p_after bigint) RETURNS json LANGUAGE plpgsql AS $$
@@ -61,17 +101,7 @@ BEGIN
   SELECT json_agg(json_build_object('id', d.id, 'type', c.type, 'state', d.state, 'reason', d.reason) ORDER BY d.id), array_agg(d.id)
   INTO removed, ids FROM (SELECT * FROM others UNION ALL SELECT * FROM well) d JOIN classes c ON c.id = d.class;
   IF ids IS NOT NULL THEN
-    DELETE FROM ended WHERE id = ANY(ids);
-    DELETE FROM succeeded WHERE id = ANY(ids) AND since <= succeeded_before;
-    DELETE FROM keys WHERE task = ANY(ids);
-    DELETE FROM uniques WHERE task = ANY(ids);
-    DELETE FROM executions WHERE task = ANY(ids);
-    DELETE FROM old_executions WHERE task = ANY(ids);
-    DELETE FROM acts WHERE task = ANY(ids);
-    DELETE FROM checkpoints WHERE task = ANY(ids);
-    DELETE FROM lost WHERE task = ANY(ids);
-    DELETE FROM redrive_tasks WHERE task = ANY(ids);
-    DELETE FROM group_tasks WHERE follow_up = ANY(ids);
+    PERFORM remove_tasks(ids, succeeded_before);
     last_id := coalesce(last_id, (SELECT max(id) FROM unnest(ids) id));
   ELSIF last_id IS NULL AND drop_empty_day(least(succeeded_before, now_ - 3600000)) THEN
     last_id := p_after;

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { type Context, Hono } from 'hono';
 import { InvalidInputError } from '../errors.ts';
 import { harmless, type Logger, silent } from '../log.ts';
@@ -97,6 +98,13 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
     if (actor instanceof Response) return actor;
     mustHave(actor, 'view');
     return live.stream();
+  });
+  app.get(`/${API}openapi.json`, async ({ req }) => {
+    refuseOtherSites(req.raw);
+    const actor = await actorOf(req.raw, authorize);
+    if (actor instanceof Response) return actor;
+    const text = await readFile(new URL('../../schemas/openapi.json', import.meta.url), 'utf8');
+    return new Response(text, { headers: { 'content-type': 'application/json', 'cache-control': 'no-cache' } });
   });
   app.all(`/${API}*`, ({ req }) => {
     const known = ROUTES.some(({ path }) =>

@@ -152,6 +152,19 @@ function writtenValue({ schema }: Field<unknown>, written: string): unknown {
   return written;
 }
 
+/** The JSON Schema of an object with these fields. */
+export function schemaOf(fields: Fields): object {
+  const required = Object.entries(fields).filter(([, field]) => field.required);
+  return {
+    type: 'object',
+    additionalProperties: false,
+    properties: Object.fromEntries(
+      Object.entries(fields).map(([key, { schema, about }]) => [key, { ...schema, description: about }]),
+    ),
+    ...(required.length > 0 && { required: required.map(([key]) => key) }),
+  };
+}
+
 /** A body without members may be left out. */
 export function bodyOf(text: string): unknown {
   if (text.trim() === '') return {};

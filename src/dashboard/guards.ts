@@ -12,7 +12,7 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /** The header that every act carries. Another site cannot send it without being asked first, and nobody allows it. */
-const ACT_HEADER = 'x-holdfast';
+export const ACT_HEADER = 'x-holdfast';
 
 /**
  * Refuses a request that a page of another site made. A browser says so itself in `Sec-Fetch-Site`; an old one sends at least `Origin`

@@ -1,7 +1,7 @@
 import { ApiProblem } from './problems.ts';
 
 /** What somebody may do, with what the pages say of it. */
-const PERMISSIONS = {
+export const PERMISSIONS = {
   view: 'see everything',
   enqueue: 'enqueue tasks for programs of yours',
   commands: 'enqueue commands, file moves and HTTP requests, which workers of the command line run',

@@ -2,7 +2,7 @@ import { createDashboard, type Dashboard, type DashboardOptions } from '../../sr
 import type { Holdfast } from '../../src/queue/holdfast.ts';
 
 /** An answer of the dashboard, read. */
-interface Answer {
+export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   /** Its JSON, if it is JSON. */

@@ -9,6 +9,8 @@ import { readPage } from './page.ts';
 
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
 
+const LIBRARIES = ['bullmq', 'pg-boss', 'graphile-worker', 'celery', 'sidekiq'];
+
 describe('the README, and the examples of pages', () => {
   let folder: string;
   const codeOf = async (page: string): Promise<readonly string[]> =>
@@ -65,8 +67,20 @@ describe('the README, and the examples of pages', () => {
     expect(await run(process.execPath, ['claiming.js'], { cwd: folder })).toEqual({ stdout: '', stderr: '' });
   });
 
+  test.each(LIBRARIES)('docs/guides/coming-from/%s.md has our side of the code, and it runs', async (library) => {
+    await writeFile(join(folder, `${library}.js`), (await codeOf(`docs/guides/coming-from/${library}.md`)).join('\n'));
+    const { stdout, stderr } = await run(process.execPath, [`${library}.js`], { cwd: folder });
+    expect({ stdout, stderr }).toEqual({ stdout: 'mail to ada@example.org\n', stderr: '' });
+  });
+
   test('their examples are taken by strict TypeScript as they stand, without types of better-sqlite3 or Node', async () => {
-    const pages = ['README.md', 'docs/guides/testing.md', 'docs/guides/claiming.md', 'docs/operations/postgres.md'];
+    const pages = [
+      'README.md',
+      'docs/guides/testing.md',
+      'docs/guides/claiming.md',
+      'docs/operations/postgres.md',
+      ...LIBRARIES.map((name) => `docs/guides/coming-from/${name}.md`),
+    ];
     const files = await Promise.all(
       pages.map(async (page, i) => {
         await writeFile(join(folder, `page-${i}.mts`), `${(await codeOf(page)).join('\n')}\nexport {};\n`);

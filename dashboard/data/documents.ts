@@ -133,6 +133,9 @@ export interface ShowDocument {
     readonly total_delay_ms: number;
   } | null;
   readonly history: readonly HistoryJson[];
+  readonly choices: readonly ChoiceJson[];
+  /** Null if a newer version wrote options of its policy that this one does not know. */
+  readonly explain: Omit<ExplainDocument, 'task'> | null;
 }
 
 export interface ExplainDocument {
@@ -187,6 +190,16 @@ export interface StatusDocument {
   }[];
 }
 
+/** One of the answers to a task that needs a person. */
+export interface ChoiceJson {
+  readonly as: string;
+  /** What it comes to. An answer that is not `as` changes something on the machine of the command. */
+  readonly answer: 'succeeded' | 'retry' | 'dead';
+  readonly words: string;
+  readonly does: string | null;
+  readonly command: string;
+}
+
 export interface InboxDocument {
   readonly total: number;
   readonly items: readonly {
@@ -194,6 +207,7 @@ export interface InboxDocument {
     readonly question: string;
     readonly error: string | null;
     readonly steps: readonly string[];
+    readonly choices: readonly ChoiceJson[];
     readonly task: TaskJson;
   }[];
 }

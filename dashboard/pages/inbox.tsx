@@ -90,7 +90,7 @@ export function InboxPage() {
 }
 
 function Question({
-  item: { task, since, question, error, steps },
+  item: { task, since, question, error, steps, choices },
   onDone,
 }: {
   readonly item: InboxDocument['items'][number];
@@ -129,7 +129,7 @@ function Question({
         </details>
       </section>
       <Section title="Your answer">
-        <Decision task={task} onDone={onDone} />
+        <Decision task={task} choices={choices} onDone={onDone} />
       </Section>
     </div>
   );

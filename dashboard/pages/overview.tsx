@@ -31,7 +31,14 @@ interface Stats {
 }
 
 interface Forecast {
-  readonly bins: readonly { readonly at: string; readonly first: number; readonly retries: number }[];
+  /** `unread`: of so many it was not read whether they are retries. */
+  readonly bins: readonly {
+    readonly at: string;
+    readonly count: number;
+    readonly first: number;
+    readonly retries: number;
+    readonly unread: number;
+  }[];
 }
 
 /** Is anything wrong, and what should I do first? */
@@ -231,21 +238,24 @@ function Attempts({ bins }: { readonly bins: NonNullable<Stats['bins']> }) {
 
 const DUE = [
   { id: 'retries', title: 'retries', style: 'waiting' },
-  { id: 'first', title: 'first attempts', style: 'idle', texture: 'outline' },
+  { id: 'first', title: 'others', style: 'idle', texture: 'outline' },
 ] as const;
 
 /** What is due in the next hour. */
 function NextHour() {
   const { document } = useDocument<Forecast>('forecast?within=1h');
   if (!document) return null;
-  const bins = document.bins.map(({ at, first, retries }) => ({ at, counts: { retries, first } }));
+  const bins = document.bins.map(({ at, first, retries, unread }) => ({
+    at,
+    counts: { retries, first: first + unread },
+  }));
   const sum = (id: 'retries' | 'first') => bins.reduce((all, { counts }) => all + counts[id], 0);
   const [retries, first] = [sum('retries'), sum('first')];
   const most = bins.reduce((top, bin) => Math.max(top, bin.counts.retries + bin.counts.first), 0);
   const summary =
     retries + first === 0
       ? 'Nothing is due in the next hour.'
-      : `${retries.toLocaleString()} retries and ${first.toLocaleString()} first attempts are due, at most ${most.toLocaleString()} in a minute.`;
+      : `${retries.toLocaleString()} retries and ${first.toLocaleString()} others are due, at most ${most.toLocaleString()} in a minute.`;
   return (
     <Section title="Next hour" aside={<a href="forecast">Forecast</a>}>
       <BarPlot title="Due in the next hour" summary={summary} series={DUE} bins={bins} height={130} />

@@ -33,11 +33,9 @@ import { WhatIf } from './what-if.tsx';
 export function TaskPage({ id }: { readonly id: string }) {
   const path = `tasks/${segment(id)}`;
   const shown = useDocument<ShowDocument>(path);
-  const explained = useDocument<ExplainDocument>(`${path}/explain`);
   const { document } = shown;
   const again = () => {
     void shown.again();
-    void explained.again();
   };
   const task = document?.task;
   useKeys([
@@ -62,10 +60,10 @@ export function TaskPage({ id }: { readonly id: string }) {
       <Loaded shown={shown}>
         {(known) => (
           <>
-            {explained.document && <Why explained={explained.document} />}
+            {known.explain && <Why explained={known.explain} />}
             {known.task.state === 'needs_manual' && (
               <Section title="Your answer">
-                <Decision task={known.task} onDone={again} />
+                <Decision task={known.task} choices={known.choices} onDone={again} />
               </Section>
             )}
             <TaskTimeline document={known} />
@@ -83,7 +81,7 @@ export function TaskPage({ id }: { readonly id: string }) {
                     <JsonText value={known.task.result} name="result" />
                   </Section>
                 )}
-                {explained.document?.next_failure && <NextFailure of={explained.document.next_failure} />}
+                {known.explain?.next_failure && <NextFailure of={known.explain.next_failure} />}
                 {known.history.length > 0 && <WhatIf id={id} />}
               </div>
             </div>
@@ -118,7 +116,7 @@ function Acts({ task, again }: { readonly task: TaskJson; readonly again: () => 
   );
 }
 
-function Why({ explained }: { readonly explained: ExplainDocument }) {
+function Why({ explained }: { readonly explained: NonNullable<ShowDocument['explain']> }) {
   const { headline, checks, because, next, actions, text } = explained;
   return (
     <Section title="Why" aside={<Copy text={text} label="Copy the explanation" />}>

@@ -104,7 +104,9 @@ export function TasksPage() {
       <StateCounts filter={filter} />
       <Loaded shown={shown}>
         {({ items, next, total }) =>
-          items.length === 0 ? (
+          items.length === 0 && next !== null ? (
+            <NotYet next={next} />
+          ) : items.length === 0 ? (
             <NoTask filter={filter} />
           ) : (
             <LiveList use={use} shown={shown}>
@@ -222,6 +224,17 @@ function StateCounts({ filter }: { readonly filter: string }) {
         </a>
       ))}
     </nav>
+  );
+}
+
+/** A filter is compared with many tasks at a time. */
+function NotYet({ next }: { readonly next: string }) {
+  return (
+    <Empty title={`None of the tasks from #${next} on matches.`}>
+      <button type="button" onClick={() => ask({ before: next })}>
+        Look at older ones
+      </button>
+    </Empty>
   );
 }
 

@@ -1,7 +1,8 @@
 import { useRef, useState } from 'preact/hooks';
+import { capital } from '../../src/views/plural.ts';
+import { visible } from '../../src/views/visible.ts';
 import { Problem, post, problemOf } from '../data/api.ts';
-import { commandFor } from '../data/commands.ts';
-import type { TaskJson } from '../data/documents.ts';
+import type { ChoiceJson, TaskJson } from '../data/documents.ts';
 import { tell } from '../data/live.ts';
 import { whyNot } from '../data/status.ts';
 import { announce } from '../shell/announcements.ts';
@@ -9,32 +10,38 @@ import { useKeys } from '../shell/keys.ts';
 import { Command } from './copy.tsx';
 import { ProblemNote } from './states.tsx';
 
-/** The three answers to a task that needs a person. */
-const ANSWERS = [
-  { as: 'succeeded', words: 'It happened', means: 'The task is marked as succeeded; nothing runs again.' },
-  { as: 'retry', words: 'It did not happen', means: 'The task runs again, with its attempts counted from zero.' },
-  { as: 'dead', words: 'Give up', means: 'The task ends as dead; nothing runs again.' },
-] as const;
-type Answer = (typeof ANSWERS)[number]['as'];
+/** What each answer comes to. */
+const MEANS: Readonly<Record<ChoiceJson['answer'], string>> = {
+  succeeded: 'The task is marked as succeeded; nothing runs again.',
+  retry: 'The task runs again, with its attempts counted from zero.',
+  dead: 'The task ends as dead; nothing runs again.',
+};
 
-/** Asks for the answer to a task that needs a person. `1`, `2` and `3` choose; Ctrl+Enter decides. */
-export function Decision({ task, onDone }: { readonly task: TaskJson; readonly onDone: () => void }) {
-  const [as, setAs] = useState<Answer>();
+/** Asks for the answer to a task that needs a person. The keys from `1` choose; Ctrl+Enter decides. */
+export function Decision({
+  task,
+  choices,
+  onDone,
+}: {
+  readonly task: TaskJson;
+  readonly choices: readonly ChoiceJson[];
+  readonly onDone: () => void;
+}) {
+  const [chosen, setChosen] = useState<string>();
   const [note, setNote] = useState('');
   const [result, setResult] = useState('');
   const [problem, setProblem] = useState<Problem>();
   const [isBusy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
-  const choose = (answer: Answer, index: number) => {
-    setAs(answer);
+  const choice = choices.find(({ as }) => as === chosen);
+  const choose = (index: number) => {
+    setChosen(choices[index]?.as);
     form.current?.querySelectorAll<HTMLInputElement>('input[type=radio]')[index]?.focus();
   };
-  useKeys(
-    ANSWERS.map(({ as: answer, words }, i) => ({ keys: String(i + 1), does: words, run: () => choose(answer, i) })),
-  );
+  useKeys(choices.map(({ words }, i) => ({ keys: String(i + 1), does: words, run: () => choose(i) })));
   const reason = whyNot('resolve');
   const decide = async () => {
-    if (as === undefined || isBusy) return;
+    if (!choice || isOfMachine(choice) || isBusy) return;
     if (reason !== undefined) {
       announce(reason, { isProblem: true });
       return;
@@ -42,9 +49,10 @@ export function Decision({ task, onDone }: { readonly task: TaskJson; readonly o
     setBusy(true);
     setProblem(undefined);
     try {
+      const { answer: as, words } = choice;
       const more = as === 'succeeded' && result.trim() !== '' ? { result: resultFrom(result) } : {};
       await post(`tasks/${task.id}/resolve`, { as, ...more, ...(note.trim() !== '' && { note: note.trim() }) });
-      announce(`#${task.id}: ${ANSWERS.find((each) => each.as === as)?.words}.`);
+      announce(`#${task.id}: ${words}.`);
       tell();
       onDone();
     } catch (error) {
@@ -66,18 +74,18 @@ export function Decision({ task, onDone }: { readonly task: TaskJson; readonly o
       }}
     >
       <fieldset>
-        <legend>Did it happen?</legend>
-        {ANSWERS.map(({ as: answer, words, means }, i) => (
-          <label key={answer} class={as === answer ? 'answer chosen' : 'answer'}>
-            <input type="radio" name={`answer-${task.id}`} checked={as === answer} onChange={() => setAs(answer)} />
+        <legend>What is the answer?</legend>
+        {choices.map(({ as, answer, words, does }, i) => (
+          <label key={as} class={as === chosen ? 'answer chosen' : 'answer'}>
+            <input type="radio" name={`answer-${task.id}`} checked={as === chosen} onChange={() => setChosen(as)} />
             <span>
-              <strong>{words}</strong> <kbd>{i + 1}</kbd>
-              <span class="muted block">{means}</span>
+              <strong>{capital(words)}</strong> <kbd>{i + 1}</kbd>
+              <span class="muted block">{does === null ? MEANS[answer] : `${capital(visible(does))}.`}</span>
             </span>
           </label>
         ))}
       </fieldset>
-      {as === 'succeeded' && (
+      {choice?.answer === 'succeeded' && (
         <label class="field">
           Result (optional, JSON)
           <input
@@ -100,11 +108,14 @@ export function Decision({ task, onDone }: { readonly task: TaskJson; readonly o
         />
       </label>
       {problem && <ProblemNote problem={problem} />}
+      {choice && isOfMachine(choice) && (
+        <p>It changes files, so only the command below does it, on the machine that has them.</p>
+      )}
       <div class="decision-foot">
         <button
           type="submit"
           class="primary"
-          aria-disabled={as === undefined || isBusy || reason !== undefined}
+          aria-disabled={!choice || isOfMachine(choice) || isBusy || reason !== undefined}
           title={reason}
         >
           Decide
@@ -112,10 +123,15 @@ export function Decision({ task, onDone }: { readonly task: TaskJson; readonly o
         <span class="muted">
           <kbd>Ctrl</kbd> <kbd>Enter</kbd>
         </span>
-        {as && <Command text={commandFor('resolve', task.id, '--as', as)} />}
+        {choice && <Command text={choice.command} />}
       </div>
     </form>
   );
+}
+
+/** Whether it changes files before the task is retried. */
+function isOfMachine({ as, answer }: ChoiceJson): boolean {
+  return answer === 'retry' && as !== 'retry';
 }
 
 function resultFrom(text: string): unknown {

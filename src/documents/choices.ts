@@ -1,6 +1,8 @@
 import type { Task } from '../queue/task-view.ts';
-import { FILE_MOVE } from '../views/task-text.ts';
+import type { HistoryEntry } from '../store/store.ts';
+import { FILE_MOVE, isAmbiguous } from '../views/task-text.ts';
 import { visible } from '../views/visible.ts';
+import type { CommandLine } from './command-line.ts';
 
 /** What a person can answer about a task that waits for one. */
 export const ANSWERS = ['succeeded', 'retry', 'dead'] as const;
@@ -59,7 +61,10 @@ export function asideOf(to: string, id: number): string {
   return `${to}.before-${id}`;
 }
 
-/** A choice in the JSON of the inbox. */
-export function choiceJson({ as, answer, words, does }: Choice, command: string): object {
-  return { as, answer, words, does: does ?? null, command };
+/** The choices in JSON: none if it does not wait for a person. */
+export function choicesJson(commands: CommandLine, task: Task, history: readonly HistoryEntry[]): readonly object[] {
+  if (task.state !== 'needs_manual') return [];
+  return choicesOf(task, isAmbiguous(task, history)).map(({ as, answer, words, does, command }) => {
+    return { as, answer, words, does: does ?? null, command: commands.command(command) };
+  });
 }

@@ -5,9 +5,9 @@ import type { Task } from '../queue/task-view.ts';
 import type { HistoryEntry } from '../store/store.ts';
 import { taskJson } from '../views/json-shapes.ts';
 import { lastDecision } from '../views/last-decision.ts';
-import { endOf, isAmbiguous } from '../views/task-text.ts';
+import { endOf } from '../views/task-text.ts';
 import { rfc3339 } from '../views/times.ts';
-import { choiceJson, choicesOf } from './choices.ts';
+import { choicesJson } from './choices.ts';
 import type { CommandLine } from './command-line.ts';
 import { endLine, nextSteps } from './next-steps.ts';
 
@@ -64,9 +64,7 @@ async function itemOf(commands: CommandLine, holdfast: Operations, id: number): 
     question: endLine(task, history),
     error: last?.failure ? endOf(last).said : '',
     steps: nextSteps(commands, task, history),
-    choices: choicesOf(task, isAmbiguous(task, history)).map((choice) =>
-      choiceJson(choice, commands.command(choice.command)),
-    ),
+    choices: choicesJson(commands, task, history),
   };
 }
 

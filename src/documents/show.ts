@@ -7,6 +7,7 @@ import type { HistoryEntry } from '../store/store.ts';
 import { budgetJson, budgetOf } from '../views/budget.ts';
 import { historyJson, taskJson } from '../views/json-shapes.ts';
 import { redriveOfTaskJson } from '../views/redrive-text.ts';
+import { choicesJson } from './choices.ts';
 import type { CommandLine } from './command-line.ts';
 import { explanationParts } from './explain.ts';
 
@@ -33,6 +34,7 @@ export async function showContent(commands: CommandLine, holdfast: Operations, s
     budget: budgetJson(budgetOf(task, answer, history)),
     history: history.map(historyJson),
     redrive: redriveOfTaskJson(redrive),
+    choices: choicesJson(commands, task, history),
     explain: await explanationOf(commands, holdfast, task),
   };
 }

@@ -144,7 +144,7 @@ describe('the inbox', () => {
     expect(await page.locator('.questions li').count()).toBe(3);
     await page.keyboard.press('1');
     await page.keyboard.press('Control+Enter');
-    await expect.poll(() => page.getByRole('status').textContent()).toContain('It happened.');
+    await expect.poll(() => page.getByRole('status').textContent()).toContain('it happened.');
     await expect.poll(() => page.locator('.questions li').count()).toBe(2);
     expect(await page.locator('.question h2').textContent()).not.toBe(first);
     await page.keyboard.press('j');

@@ -64,7 +64,7 @@ test('folds waits that would hide the executions, and keeps the order of times',
 
 function shown(history: readonly HistoryJson[], task: Partial<TaskJson>): ShowDocument {
   const usual = { submitted_at: after(0), due_at: null, running: null, executions: history.length };
-  return { task: { ...usual, ...task } as TaskJson, budget: null, history };
+  return { task: { ...usual, ...task } as TaskJson, budget: null, history, choices: [], explain: null };
 }
 
 function failed(execution: number, from: number, to: number, jitter?: { low: number; high: number }): ExecutionJson {

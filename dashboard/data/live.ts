@@ -1,9 +1,11 @@
 import { computed, signal } from '@preact/signals';
 
 /** How the page learns of changes. `paused`: a person stopped it, and the page stands still. */
-export type LiveState = 'live' | 'polling' | 'paused';
+type LiveState = 'live' | 'polling' | 'paused';
 
 const POLL_EVERY = 5_000;
+/** With hints the page asks seldom by itself: not every change changes how many tasks are in a state. */
+const ASK_ANYWAY_EVERY = 20_000;
 /** The server may say that something changed many times a second; a page asks again at most so often. */
 const AT_MOST_EVERY = 1_000;
 const HIDDEN_FOR = 60_000;
@@ -21,27 +23,43 @@ export const liveState = computed<LiveState>(() => {
   return streaming.value ? 'live' : 'polling';
 });
 
+/** What a page of this browser tells the others: that something changed, or whether it has the stream. */
+type Said = 'changed' | 'streaming' | 'not streaming' | 'who streams?';
+
+const NAME = `holdfast ${document.baseURI}`;
+const others = new BroadcastChannel(NAME);
+
 let source: EventSource | undefined;
+/** Lets another page of this browser have the stream. */
+let release: (() => void) | undefined;
 let failures = 0;
 let lastAt = 0;
 /** Whether the next hint is told later. */
 let waits = false;
 
 /**
- * Follows the hints of the server. Without a stream the page asks every few seconds. A page that nobody looks at for a minute
- * closes its stream, because a browser has only six connections to one server.
+ * Follows the hints of the server. A browser has only six connections to one server, so one page of it has the stream and tells the
+ * others; a page that nobody looks at for a minute gives it away. Without a stream the page asks every few seconds.
  */
 export function followChanges(): void {
-  connect();
+  others.onmessage = ({ data }: MessageEvent<Said>) => hear(data);
+  others.postMessage('who streams?' satisfies Said);
+  void takeStream();
+  let askedAt = 0;
   setInterval(() => {
-    if (!streaming.value && !document.hidden) tell();
+    if (document.hidden) return;
+    const isDue = !streaming.value || performance.now() - askedAt > ASK_ANYWAY_EVERY;
+    if (!isDue) return;
+    askedAt = performance.now();
+    tell();
   }, POLL_EVERY);
   let hidden: ReturnType<typeof setTimeout> | undefined;
   document.addEventListener('visibilitychange', () => {
     clearTimeout(hidden);
-    if (document.hidden) hidden = setTimeout(disconnect, HIDDEN_FOR);
-    else if (!source) {
-      connect();
+    if (document.hidden) {
+      hidden = setTimeout(() => release?.(), HIDDEN_FOR);
+    } else {
+      void takeStream();
       tell();
     }
   });
@@ -56,32 +74,6 @@ export function pauseOrResume(): void {
 export function showMissed(): void {
   missed.value = 0;
   changes.value += 1;
-}
-
-function connect(): void {
-  source = new EventSource(new URL('api/v1/events', document.baseURI));
-  source.onopen = () => {
-    failures = 0;
-    streaming.value = true;
-  };
-  source.onmessage = tell;
-  for (const name of ['tasks', 'sources', 'counts', 'changed']) source.addEventListener(name, tell);
-  source.onerror = () => {
-    streaming.value = false;
-    failures += 1;
-    if (failures < 2) return;
-    disconnect();
-    setTimeout(() => {
-      failures = 0;
-      if (!source && !document.hidden) connect();
-    }, RECONNECT_AFTER);
-  };
-}
-
-function disconnect(): void {
-  source?.close();
-  source = undefined;
-  streaming.value = false;
 }
 
 /** Something changed: says so at once, or when the last time is long enough ago. */
@@ -102,4 +94,65 @@ export function tell(): void {
   }
   lastAt = performance.now();
   changes.value += 1;
+}
+
+function hear(said: Said): void {
+  if (said === 'changed') tell();
+  else if (said !== 'who streams?') streaming.value = said === 'streaming';
+  else if (source && streaming.value) others.postMessage('streaming' satisfies Said);
+}
+
+/** Waits until no other page of this browser has the stream, then has it. Plain HTTP from another machine knows no locks. */
+async function takeStream(): Promise<void> {
+  if (release) return;
+  let isWanted = true;
+  const given = new Promise<void>((resolve) => {
+    release = () => {
+      isWanted = false;
+      release = undefined;
+      disconnect();
+      resolve();
+    };
+  });
+  const have = () => {
+    if (isWanted) connect();
+    return given;
+  };
+  if (navigator.locks) await navigator.locks.request(NAME, have);
+  else await have();
+}
+
+function connect(): void {
+  source = new EventSource(new URL('api/v1/events', document.baseURI));
+  source.onopen = () => {
+    failures = 0;
+    setStreaming(true);
+  };
+  for (const topic of ['tasks', 'sources']) {
+    source.addEventListener(topic, () => {
+      others.postMessage('changed' satisfies Said);
+      tell();
+    });
+  }
+  source.onerror = () => {
+    setStreaming(false);
+    failures += 1;
+    if (failures < 2) return;
+    disconnect();
+    setTimeout(() => {
+      failures = 0;
+      if (release && !source) connect();
+    }, RECONNECT_AFTER);
+  };
+}
+
+function disconnect(): void {
+  source?.close();
+  source = undefined;
+  setStreaming(false);
+}
+
+function setStreaming(is: boolean): void {
+  streaming.value = is;
+  others.postMessage((is ? 'streaming' : 'not streaming') satisfies Said);
 }

@@ -39,7 +39,9 @@ export function statesFor(verb: TaskVerb): readonly TaskState[] {
   return verb === 'cancel' ? [...from, 'running'] : from;
 }
 
-export function actOnTask(verb: TaskVerb, { id, type }: Pick<TaskJson, 'id' | 'type'>, then?: () => void): Act {
+export function actOnTask(verb: TaskVerb, task: Pick<TaskJson, 'id' | 'type' | 'state'>, then?: () => void): Act {
+  if (verb === 'retry' && task.state === 'succeeded') return runAgain(task, then);
+  const { id, type } = task;
   const { does, means, done } = WORDS[verb];
   return {
     title: `${does}: #${id} ${type}`,
@@ -60,6 +62,22 @@ export function actOnTask(verb: TaskVerb, { id, type }: Pick<TaskJson, 'id' | 't
       });
       then?.();
       return `#${id} is ${done}.`;
+    },
+  };
+}
+
+/** What has succeeded is done a second time: the person is told before, so the server need not refuse it. */
+function runAgain({ id, type }: Pick<TaskJson, 'id' | 'type'>, then?: () => void): Act {
+  return {
+    title: `Run again: #${id} ${type}`,
+    words: 'It has succeeded. Its work is done a second time.',
+    does: 'Run again …',
+    isSevere: true,
+    command: commandFor('retry', id, '--accept-duplicate'),
+    run: async (note) => {
+      await post(`tasks/${id}/retry`, { accept_duplicate: true, ...(note !== undefined && { note }) });
+      then?.();
+      return `#${id} runs again.`;
     },
   };
 }

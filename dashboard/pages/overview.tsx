@@ -216,7 +216,7 @@ const OUTCOMES = [
 ] as const;
 
 function Attempts({ bins }: { readonly bins: NonNullable<Stats['bins']> }) {
-  const shown: readonly Bin[] = bins.map(({ at, successes, failures, ended }) => {
+  const shown: readonly Bin[] = ofWholeDay(bins).map(({ at, successes, failures, ended }) => {
     const bad = ended.dead + ended.needs_manual;
     return { at, counts: { ok: successes, failed: Math.max(0, failures - bad), ended: bad } };
   });
@@ -235,6 +235,24 @@ function Attempts({ bins }: { readonly bins: NonNullable<Stats['bins']> }) {
     </Section>
   );
 }
+
+/** Also the spans before the first that was counted, so that a young store has bars of the same width. */
+function ofWholeDay(bins: NonNullable<Stats['bins']>): NonNullable<Stats['bins']> {
+  const [first, second] = bins;
+  if (!first) return bins;
+  const span = second ? Date.parse(second.at) - Date.parse(first.at) : HALF_HOUR;
+  const missing = Math.max(0, Math.floor(DAY / span) - bins.length);
+  const empty = Array.from({ length: missing }, (_, i) => ({
+    at: new Date(Date.parse(first.at) - (missing - i) * span).toISOString(),
+    successes: 0,
+    failures: 0,
+    ended: { dead: 0, needs_manual: 0 },
+  }));
+  return [...empty, ...bins];
+}
+
+const HALF_HOUR = 1_800_000;
+const DAY = 48 * HALF_HOUR;
 
 const DUE = [
   { id: 'retries', title: 'retries', style: 'waiting' },

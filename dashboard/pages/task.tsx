@@ -108,7 +108,7 @@ function Acts({ task, again }: { readonly task: TaskJson; readonly again: () => 
           key={verb}
           verb={verb}
           act={actOnTask(verb, task, again)}
-          {...(verb === 'retry' && { style: 'primary' })}
+          {...(verb === 'retry' && { style: task.state === 'succeeded' ? '' : 'primary' })}
         />
       ))}
       <Copy text={String(task.id)} label="Copy the number" />

@@ -12,6 +12,8 @@ export interface RunningDashboard {
   readonly url: string;
   /** For the pages of a browser: they are let in. */
   readonly options: BrowserContextOptions;
+  /** Does something through the API. */
+  post(path: string, body: object): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -23,6 +25,15 @@ export async function startDashboard(store: string, ...flags: readonly string[])
   return {
     url,
     options: { extraHTTPHeaders: { authorization: `Bearer ${TOKEN}` } },
+    async post(path, body) {
+      const headers = {
+        authorization: `Bearer ${TOKEN}`,
+        'content-type': 'application/json',
+        'x-holdfast': '1',
+      };
+      const answer = await fetch(`${url}api/v1/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+      if (!answer.ok) throw new Error(await answer.text());
+    },
     async stop() {
       child.kill('SIGTERM');
       if (child.exitCode === null) await once(child, 'exit');

@@ -11,7 +11,7 @@ import { Command } from '../parts/copy.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Text } from '../parts/json.tsx';
 import { Facts, Page, Section } from '../parts/page.tsx';
-import { BarPlot, Shares } from '../parts/plot.tsx';
+import { BarPlot, hourWords, Shares } from '../parts/plot.tsx';
 import { TaskSign } from '../parts/sign.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { Time } from '../parts/time.tsx';
@@ -158,7 +158,7 @@ function HoursPlot({ group }: { readonly group: FailureGroupJson }) {
   const hours = hoursOf(group, now.value, HOURS);
   const sum = hours.reduce((all, { count }) => all + count, 0);
   const peak = hours.reduce((most, hour) => (hour.count > most.count ? hour : most));
-  const at = new Date(peak.at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+  const at = hourWords(Date.parse(peak.at));
   const summary =
     sum === 0
       ? 'None in the last two days.'

@@ -7,7 +7,7 @@ import { status } from '../data/status.ts';
 import { useDocument } from '../data/use-document.ts';
 import { Copy } from '../parts/copy.tsx';
 import { Page, Section } from '../parts/page.tsx';
-import { BarPlot, type Bin } from '../parts/plot.tsx';
+import { BarPlot, type Bin, hourWords } from '../parts/plot.tsx';
 import { Sign } from '../parts/sign.tsx';
 import { Empty } from '../parts/states.tsx';
 import { Since, Time } from '../parts/time.tsx';
@@ -223,7 +223,7 @@ function Attempts({ bins }: { readonly bins: NonNullable<Stats['bins']> }) {
   const failures = bins.reduce((sum, bin) => sum + bin.failures, 0);
   const all = failures + bins.reduce((sum, bin) => sum + bin.successes, 0);
   const worst = bins.reduce((most, bin) => (bin.failures > most.failures ? bin : most));
-  const peak = worst.failures > 0 ? `; most failed at ${clock(worst.at)}: ${worst.failures}` : '';
+  const peak = worst.failures > 0 ? `; most failed at ${hourWords(Date.parse(worst.at))}: ${worst.failures}` : '';
   return (
     <Section title="Attempts in 24 hours">
       <BarPlot
@@ -276,7 +276,11 @@ function NextHour() {
       : `${retries.toLocaleString()} retries and ${first.toLocaleString()} others are due, at most ${most.toLocaleString()} in a minute.`;
   return (
     <Section title="Next hour" aside={<a href="forecast">Forecast</a>}>
-      <BarPlot title="Due in the next hour" summary={summary} series={DUE} bins={bins} height={130} />
+      {most === 0 ? (
+        <p>{summary}</p>
+      ) : (
+        <BarPlot title="Due in the next hour" summary={summary} series={DUE} bins={bins} height={130} />
+      )}
     </Section>
   );
 }
@@ -341,8 +345,4 @@ function Now({ status: known }: { readonly status: StatusDocument }) {
       </p>
     </Section>
   );
-}
-
-function clock(at: string): string {
-  return new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
 }

@@ -60,7 +60,7 @@ export function TaskPage({ id }: { readonly id: string }) {
       <Loaded shown={shown}>
         {(known) => (
           <>
-            {known.explain && <Why explained={known.explain} />}
+            {known.explain && <Why task={known.task} explained={known.explain} />}
             {known.task.state === 'needs_manual' && (
               <Section title="Your answer">
                 <Decision task={known.task} choices={known.choices} onDone={again} />
@@ -103,20 +103,29 @@ function Heading({ task }: { readonly task: TaskJson }) {
 function Acts({ task, again }: { readonly task: TaskJson; readonly again: () => void }) {
   return (
     <>
-      {verbsFor(task.state).map((verb) => (
-        <ActButton
-          key={verb}
-          verb={verb}
-          act={actOnTask(verb, task, again)}
-          {...(verb === 'retry' && { style: task.state === 'succeeded' ? '' : 'primary' })}
-        />
-      ))}
+      {/* What needs a person is answered below. */}
+      {verbsFor(task.state)
+        .filter((verb) => task.state !== 'needs_manual' || verb !== 'retry')
+        .map((verb) => (
+          <ActButton
+            key={verb}
+            verb={verb}
+            act={actOnTask(verb, task, again)}
+            {...(verb === 'retry' && { style: task.state === 'succeeded' ? '' : 'primary' })}
+          />
+        ))}
       <Copy text={String(task.id)} label="Copy the number" />
     </>
   );
 }
 
-function Why({ explained }: { readonly explained: NonNullable<ShowDocument['explain']> }) {
+function Why({
+  task,
+  explained,
+}: {
+  readonly task: TaskJson;
+  readonly explained: NonNullable<ShowDocument['explain']>;
+}) {
   const { headline, checks, because, next, actions, text } = explained;
   return (
     <Section title="Why" aside={<Copy text={text} label="Copy the explanation" />}>
@@ -135,7 +144,7 @@ function Why({ explained }: { readonly explained: NonNullable<ShowDocument['expl
       <p>
         <strong>Next</strong> {visible(next)}
       </p>
-      {actions.length > 0 && (
+      {actions.length > 0 && task.state !== 'needs_manual' && (
         <ul class="possible" aria-label="What you can do">
           {actions.map(({ words, command }) => (
             <li key={words}>

@@ -321,7 +321,8 @@ function TimeAxis({
   return (
     <>
       {bins.map(({ at }, i) =>
-        i % every === 0 ? (
+        // The last one would not fit.
+        i % every === 0 && (x(i) ?? 0) < width - 34 ? (
           <text key={at} class="tick" x={x(i)} y={height - 6}>
             {hourWords(Date.parse(at))}
           </text>
@@ -331,8 +332,8 @@ function TimeAxis({
   );
 }
 
-function hourWords(at: number): string {
-  return new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+export function hourWords(at: number): string {
+  return new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 }
 
 function timeWords(at: string): string {

@@ -33,6 +33,8 @@ export function Finder() {
   const find = () => {
     stop();
     setFound([]);
+    // The keys of the page are free again.
+    input.current?.blur();
     const number = /^#?(\d+)$/.exec(text.trim())?.[1];
     goTo(number === undefined ? addressOf('tasks', { filter: text.trim() }) : `tasks/${number}`);
   };

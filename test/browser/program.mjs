@@ -1,12 +1,12 @@
 // Fills a store for the tests of the dashboard, and works it: node program.mjs STORE [OPTIONS as JSON], on the built package.
-// STORE is the path of a SQLite file or the URL of a PostgreSQL database. Options: `fill` (default true), and `fixed`, the path of
-// a file: when it exists, what failed before succeeds. It prints `filled` when nothing is ready or about to be retried, and works
-// until SIGTERM.
+// STORE is the path of a SQLite file or the URL of a PostgreSQL database. Options: `only`, the types of which it enqueues tasks (default
+// all, with schedules and with what people did); `hostile`: also tasks whose texts attack the page; `fixed`, the path of a file: when it
+// exists, what failed before succeeds. It prints "filled" when each task has done what it does at once, and works until SIGTERM.
 import { existsSync } from 'node:fs';
 import { argv, stdout } from 'node:process';
 
 const [where, json = '{}'] = argv.slice(2);
-const { fill = true, fixed = '/nonexistent', hostile = false } = JSON.parse(json);
+const { only, fixed = '/nonexistent', hostile = false } = JSON.parse(json);
 const dist = new URL('../../dist/', import.meta.url);
 const load = (path) => import(new URL(path, dist).href);
 const { defineTask, openHoldfast, Failed, NeedsManual, PermanentFailure, RateLimited } = await load('index.js');
@@ -27,7 +27,7 @@ function httpError(status, message) {
 
 const orderPush = defineTask('order.push', {
   source: 'http:api.acme.example',
-  retry: { maxAttempts: 12, backoff: { kind: 'exponential', base: '1m', factor: 2, cap: '1h' } },
+  retry: { maxAttempts: 12, backoff: { kind: 'exponential', base: '1s', factor: 2, cap: '4s' } },
   async run({ order }) {
     if (isFixed()) return { pushed: order };
     throw httpError(503, 'Service Unavailable: the upstream of api.acme.example does not answer');
@@ -120,35 +120,34 @@ const enqueueAll = (task, inputs, options) =>
   Promise.all(inputs.map((input, n) => holdfast.enqueue(task, input, options?.(n))));
 const numbers = (count) => Array.from({ length: count }, (_, n) => n + 1);
 
-/** Returns the ids of the tasks that will run now. */
+/** What each type gets to do. */
+const INPUTS = {
+  hello: ['Ada', 'Grace', 'Edsger', 'Barbara'].map((name) => ({ name })),
+  'invoice.send': numbers(7).map((n) => ({ customer: 880 + n, iban: `DE00 1234 ${n}` })),
+  // The others follow when it has failed: then the source is down.
+  'order.push': [{ order: 'A-1000' }],
+  'mailbox.sync': ['INBOX', 'Archive', 'Sent'].map((mailbox) => ({ mailbox })),
+  'refund.create': numbers(2).map((n) => ({ order: `A-${1000 + n}`, amount: '42.10' })),
+  'review.text': [{ text: 'Cheap watches' }],
+  'report.render': [{ page: 3 }, { page: 5 }],
+  'feed.fetch': [{ feed: 'news' }],
+  'backup.copy': [{ files: 90 }],
+};
+
+/** Returns the ids of the tasks that may run now. */
 async function enqueue() {
+  const types = Object.entries(INPUTS).filter(([type]) => only === undefined || only.includes(type));
   const receipts = await Promise.all([
-    enqueueAll(
-      hello,
-      ['Ada', 'Grace', 'Edsger', 'Barbara'].map((name) => ({ name })),
+    ...types.map(([type, inputs]) =>
+      enqueueAll(type, inputs, () => (type === 'review.text' ? { key: 'review-1', queue: 'people' } : {})),
     ),
-    enqueueAll(
-      invoiceSend,
-      numbers(7).map((n) => ({ customer: 880 + n, iban: `DE00 1234 ${n}` })),
-    ),
-    enqueueAll(
-      orderPush,
-      numbers(12).map((n) => ({ order: `A-${1000 + n}` })),
-    ),
-    enqueueAll(
-      mailboxSync,
-      ['INBOX', 'Archive', 'Sent'].map((mailbox) => ({ mailbox })),
-    ),
-    enqueueAll(
-      refundCreate,
-      numbers(2).map((n) => ({ order: `A-${1000 + n}`, amount: '42.10' })),
-    ),
-    enqueueAll(reviewText, [{ text: 'Cheap watches' }], () => ({ key: 'review-1', queue: 'people' })),
-    enqueueAll(reportRender, [{ page: 3 }, { page: 5 }]),
-    enqueueAll(feedFetch, [{ feed: 'news' }]),
-    enqueueAll(backupCopy, [{ files: 90 }]),
     ...(hostile ? [enqueueHostile()] : []),
   ]);
+  if (only === undefined) await actAsPeople();
+  return receipts.flat().map(({ id }) => id);
+}
+
+async function actAsPeople() {
   await Promise.all([
     // For the forecast: they are due in the next hour, and have not failed.
     enqueueAll(
@@ -174,7 +173,6 @@ async function enqueue() {
     note: 'asked by the hoster',
   });
   await holdfast.pauseQueue('people', { actor: 'eva', note: 'holidays' });
-  return receipts.flat().map(({ id }) => id);
 }
 
 function enqueueHostile() {
@@ -215,20 +213,26 @@ async function until(isTrue) {
   }
 }
 
-let ids = [];
-if (fill) ids = await enqueue();
+const ids = await enqueue();
 const working = worker();
 process.once('SIGTERM', () => working.stop({ grace: '1s' }));
-if (fill) {
-  const tasks = await Promise.all(ids.map((id) => holdfast.get(id)));
-  const endless = tasks.filter(({ type }) => type === 'backup.copy').map(({ id }) => id);
-  // Of the source that is down, of the one that is held and of the paused queue, some never start.
-  const sure = tasks.filter(
-    ({ type, source, queue }) =>
-      type !== 'backup.copy' && type !== 'order.push' && source !== 'imap:Sent' && queue !== 'people',
+const enqueued = await Promise.all(ids.map((id) => holdfast.get(id)));
+const endless = enqueued.filter(({ type }) => type === 'backup.copy').map(({ id }) => id);
+// Of the source that is down, of the one that is held and of the paused queue, some never start.
+const sure = enqueued.filter(
+  ({ type, source, queue }) =>
+    type !== 'backup.copy' && type !== 'order.push' && source !== 'imap:Sent' && queue !== 'people',
+);
+const [firstOrder] = enqueued.filter(({ type }) => type === 'order.push').map(({ id }) => id);
+if (firstOrder !== undefined) {
+  await until(() => settled.has(firstOrder));
+  const orders = await enqueueAll(
+    orderPush,
+    numbers(11).map((n) => ({ order: `A-${1000 + n}` })),
   );
-  await until(() => sure.every(({ id }) => settled.has(id)) && endless.every((id) => running.has(id)));
+  await until(() => orders.some(({ id }) => settled.has(id)));
 }
-stdout.write('filled\n');
+await until(() => sure.every(({ id }) => settled.has(id)) && endless.every((id) => running.has(id)));
+stdout.write('"filled"\n');
 await working.finished;
 await holdfast.close();

@@ -4,6 +4,8 @@ import { FailuresPage } from './pages/failures.tsx';
 import { InboxPage } from './pages/inbox.tsx';
 import { NewRedrivePage } from './pages/new-redrive.tsx';
 import { OverviewPage } from './pages/overview.tsx';
+import { PoliciesPage } from './pages/policies.tsx';
+import { PolicyPage } from './pages/policy.tsx';
 import { QueuesPage } from './pages/queues.tsx';
 import { RedrivePage } from './pages/redrive.tsx';
 import { RedrivesPage } from './pages/redrives.tsx';
@@ -28,6 +30,8 @@ const ROUTES: readonly (readonly [pattern: string, page: (...names: readonly str
   ['redrives', () => <RedrivesPage />],
   ['redrives/new', () => <NewRedrivePage />],
   ['redrives/{}', (id = '') => <RedrivePage key={id} id={id} />],
+  ['policies', () => <PoliciesPage />],
+  ['policies/{}', (type = '') => <PolicyPage key={type} type={type} />],
   ['schedules', () => <SchedulesPage />],
   ['schedules/{}', (name = '') => <SchedulePage key={name} name={name} />],
   ['queues', () => <QueuesPage />],

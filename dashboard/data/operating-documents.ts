@@ -189,3 +189,61 @@ export interface RedrivePlanDocument {
     readonly takes_at_least_ms: number;
   };
 }
+
+export interface PolicyNumbers {
+  readonly max_attempts: number;
+  readonly backoff: unknown;
+  readonly jitter: unknown;
+  readonly on_exhausted: string;
+}
+
+export interface PoliciesDocument {
+  readonly config: { readonly file: string; readonly version: string; readonly warnings: number } | null;
+  readonly items: readonly (PolicyNumbers & {
+    readonly name: string;
+    readonly kind: 'type' | 'preset';
+    readonly version: string;
+    readonly rules: readonly (PolicyNumbers & { readonly name: string; readonly charge: boolean })[];
+  })[];
+}
+
+export interface PolicyDocument {
+  readonly name: string;
+  readonly version: string;
+  readonly values: readonly {
+    readonly path: readonly string[];
+    readonly value: unknown;
+    readonly from: { readonly text: string; readonly level: string };
+  }[];
+}
+
+export interface DelaysDocument {
+  readonly rule: string;
+  readonly max_attempts: number;
+  readonly then: string | null;
+  readonly because: string | null;
+  readonly delays: readonly {
+    readonly retry: number;
+    readonly delay_ms: number;
+    readonly min_ms: number;
+    readonly max_ms: number;
+    readonly cumulative_ms: number;
+    readonly charge: string;
+  }[];
+}
+
+export interface PoliciesDiffDocument {
+  readonly from: string | null;
+  readonly same: boolean;
+  readonly items: readonly {
+    readonly what: string;
+    readonly name: string | null;
+    readonly changes: readonly {
+      readonly path: readonly string[];
+      readonly before: unknown;
+      readonly after: unknown;
+      readonly before_from: string | null;
+      readonly after_from: string | null;
+    }[];
+  }[];
+}

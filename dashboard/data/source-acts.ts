@@ -16,6 +16,7 @@ export function verbsOfSource({ state }: SourceJson): readonly SourceVerb[] {
     case 'down':
     case 'asked_to_wait':
       return ['probe', 'release', 'hold'];
+    case 'probing':
     case 'needs_person':
       return ['release', 'hold'];
     default:

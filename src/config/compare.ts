@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ExplainedPolicy, Origin } from '../failure/layers.ts';
+import { describeOrigin, type ExplainedPolicy, type Origin } from '../failure/layers.ts';
 import { PRESET_NAMES } from '../failure/presets.ts';
 import type { Config } from './config.ts';
 import type { Asked, Registry } from './registry.ts';
@@ -106,4 +106,19 @@ function plainChanges(before: object = {}, after: object = {}): readonly Change[
   return [...new Set([...a.keys(), ...b.keys()])]
     .filter((key) => !isDeepStrictEqual(a.get(key), b.get(key)))
     .map((key) => ({ path: [key], before: a.get(key), after: b.get(key) }));
+}
+
+/** A comparison of `holdfast policies diff --json`. */
+export function comparisonJson({ what, name, changes }: Comparison): object {
+  return {
+    what: what.replace(' ', '_'),
+    name: what === 'other' ? null : name,
+    changes: changes.map(({ path, before, after, beforeFrom, afterFrom }) => ({
+      path,
+      before: before ?? null,
+      after: after ?? null,
+      before_from: beforeFrom ? describeOrigin(beforeFrom) : null,
+      after_from: afterFrom ? describeOrigin(afterFrom) : null,
+    })),
+  };
 }

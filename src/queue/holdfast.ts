@@ -343,6 +343,11 @@ export class Holdfast extends Operations implements AsyncDisposable {
     }
   }
 
+  /** @internal For a dashboard. */
+  get configuration(): Configuration {
+    return this.#parts.configuration;
+  }
+
   /** @internal Resolves when the schedules of the configuration are set: the testing kit moves no clock before. */
   get schedulesSet(): Promise<void> {
     return this.#schedulesSet;

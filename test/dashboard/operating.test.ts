@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { Registry } from '../../src/config/registry.ts';
 import { Failed } from '../../src/failure/signals.ts';
 import { defineTask } from '../../src/worker/define-task.ts';
 import { useKits } from '../worker/scene.ts';
@@ -138,4 +139,35 @@ test('a redrive is previewed, started, paused, resumed and cancelled', async () 
   expect((await get('redrives')).json.items).toMatchObject([{ id, note: 'the invoices are open' }]);
   expect((await get(`redrives/${id}`)).json).toMatchObject({ redrive: { id }, skipped_by: {} });
   expect((await get('redrives/999')).status).toBe(404);
+});
+
+test('policies are listed by type, with each value and who said it, every delay, and what another file would change', async () => {
+  const config = new Registry();
+  config.load('types:\n  bill:\n    retry: { maxAttempts: 7 }\n', 'holdfast.yaml');
+  const kit = await open({ tasks: [bill], config });
+  const { get, act } = callsOf(kit.holdfast);
+  await kit.holdfast.enqueue(bill, 1);
+  await kit.drain();
+
+  const { json: list } = await get('policies');
+  expect(list.config).toMatchObject({ file: 'holdfast.yaml', warnings: 0 });
+  expect(list.items).toContainEqual(expect.objectContaining({ name: 'bill', kind: 'type', max_attempts: 7 }));
+  expect(list.items).toContainEqual(expect.objectContaining({ name: 'http_delivery', kind: 'preset' }));
+  const { json: shown } = await get('policies/bill');
+  const attempts = shown.values.find(({ path }: { path: string[] }) => path.join() === 'maxAttempts');
+  expect(attempts).toMatchObject({ value: 7, from: { text: expect.stringContaining('holdfast.yaml') } });
+  const { json: schedule } = await get('policies/bill/schedule?reason=http.503');
+  expect(schedule).toMatchObject({ policy: 'bill', reason: 'http.503', max_attempts: 7 });
+  expect(schedule.delays).toHaveLength(6);
+  expect((await get('policies/bill/schedule?reason=no%20reason')).status).toBe(400);
+
+  const diff = await act('policies/diff', { yaml: 'types:\n  bill:\n    retry: { maxAttempts: 3 }\n' });
+  expect(diff.json).toMatchObject({ same: false, items: [{ what: 'type', name: 'bill' }] });
+  expect(diff.json.items[0].changes).toMatchObject([{ path: ['maxAttempts'], before: 7, after: 3 }]);
+  expect((await act('policies/diff', { yaml: 'types:\n  bill:\n    retry: { maxAttempts: 7 }\n' })).json.same).toBe(
+    true,
+  );
+  const refused = await act('policies/diff', { yaml: 'types: 5' });
+  expect(refused.status).toBe(400);
+  expect(refused.json.code).toBe('invalid_config');
 });

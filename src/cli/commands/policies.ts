@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
+import { policyJson, shownPolicyContent } from '../../documents/policies.ts';
 import { describeOrigin } from '../../failure/layers.ts';
-import type { Answer, Policy } from '../../failure/policy.ts';
 import { PRESET_NAMES } from '../../failure/presets.ts';
 import { plural } from '../../views/plural.ts';
-import { pathWords, plainValue, rulesOf, valueJson, valueWords } from '../../views/policy-text.ts';
+import { pathWords, rulesOf, valueWords } from '../../views/policy-text.ts';
 import { policyWords } from '../../views/task-text.ts';
 import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
@@ -98,17 +98,6 @@ async function list(cli: Cli): Promise<void> {
   });
 }
 
-/** With the numbers of the policy itself and of each of its rules. */
-function policyJson({ kind, name, policy }: NamedPolicy): object {
-  const { version, permanent } = policy;
-  const rules = rulesOf(policy).map(({ name, answer }) => ({ name, ...numbers(answer), charge: answer.charge }));
-  return { name, kind, version, ...numbers(policy), permanent, rules };
-}
-
-function numbers({ maxAttempts, backoff, jitter, onExhausted }: Policy | Answer): object {
-  return { max_attempts: maxAttempts, backoff: plainValue(backoff), jitter, on_exhausted: onExhausted };
-}
-
 function sourceWords(cli: Cli, of: { file: string; version: string; warnings: number }): string {
   const warned = `, with ${plural(of.warnings, 'warning', 'warnings')}: ${cli.command('policies validate')}`;
   return `By ${visible(of.file)} (${of.version})${of.warnings > 0 ? warned : ''}`;
@@ -124,9 +113,7 @@ async function show(cli: Cli, name: string | undefined, { effective }: Flags): P
   return withPolicies(cli, async (here) => {
     const shown =
       name === undefined ? await effectivePolicy(cli, here, effective as string) : await namedPolicy(here, name);
-    const { kind, name: called, policy, values } = shown;
-    const content = { name: called, kind, version: policy.version, values: values.map(valueJson) };
-    cli.terminal.answer('policies.show', content, () => print(cli, shown));
+    cli.terminal.answer('policies.show', shownPolicyContent(shown), () => print(cli, shown));
   });
 }
 

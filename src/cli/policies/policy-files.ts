@@ -71,7 +71,7 @@ async function load(path: string): Promise<Registry> {
 
 /** Shows for which tasks the second file changes something. A single file is compared with the configuration that applies here. */
 export async function diff(cli: Cli, a: string, b: string | undefined): Promise<void> {
-  const { compareConfigs } = await import('../../config/compare.ts');
+  const { compareConfigs, comparisonJson } = await import('../../config/compare.ts');
   const { registryHere } = await import('./policies-here.ts');
   const [before, after] = b === undefined ? [await registryHere(cli), await load(a)] : [await load(a), await load(b)];
   const comparisons = compareConfigs(before, after);
@@ -114,20 +114,6 @@ function changeWords({ path, before, after, beforeFrom, afterFrom }: Change): st
   const said = (value: unknown, from: Origin | undefined) =>
     `${valueWords(path, value)}${from ? ` (${visible(describeOrigin(from))})` : ''}`;
   return `${pathWords(path)}  ${said(before, beforeFrom)} → ${said(after, afterFrom)}`;
-}
-
-function comparisonJson({ what, name, changes }: Comparison): object {
-  return {
-    what: what.replace(' ', '_'),
-    name: what === 'other' ? null : name,
-    changes: changes.map(({ path, before, after, beforeFrom, afterFrom }) => ({
-      path,
-      before: before ?? null,
-      after: after ?? null,
-      before_from: beforeFrom ? describeOrigin(beforeFrom) : null,
-      after_from: afterFrom ? describeOrigin(afterFrom) : null,
-    })),
-  };
 }
 
 /** The text of a file that is not a configuration. @throws Problem if it cannot be read. */

@@ -1,10 +1,11 @@
 import type { Config } from '../../config/config.ts';
 import { MAX_ATTEMPTS_COUNTS, type MaxAttemptsCounts, recounted } from '../../config/max-attempts-counts.ts';
+import { delaysJson, delaysOf, endWords } from '../../documents/policies.ts';
 import { formatDuration } from '../../duration.ts';
 import type { Decision } from '../../failure/decide.ts';
-import { type ForeseenRetry, failureOf, scheduleOf } from '../../failure/foresee.ts';
+import { type ForeseenRetry, scheduleOf } from '../../failure/foresee.ts';
 import { isKind, isReason, type Outcome } from '../../failure/outcome.ts';
-import { type Answer, answerFor, definePolicy, type Policy } from '../../failure/policy.ts';
+import { type Answer, definePolicy, type Policy } from '../../failure/policy.ts';
 import { plural } from '../../views/plural.ts';
 import { rulesOf } from '../../views/policy-text.ts';
 import { quoted, visible } from '../../views/visible.ts';
@@ -21,14 +22,8 @@ export async function schedule(cli: Cli, name: string, reason: string | undefine
   if (reason !== undefined) refuseNoReason(reason);
   return withPolicies(cli, async (here) => {
     const { policy, kind, name: called } = await namedPolicy(here, name);
-    // Without a reason it shows the policy itself, without its rules.
-    const asked = reason === undefined ? definePolicy({ ...policy, rules: {} }) : policy;
-    const failure = failureOf(reason ?? 'unknown', {
-      ambiguous: false,
-      ...(reason === undefined && { kind: 'transient' }),
-    });
-    const { retries, end } = scheduleOf(asked, { kind: 'failure', failure });
-    const answer = answerFor(asked, failure.reason, failure.kind);
+    const delays = delaysOf(policy, reason);
+    const { asked, failure, retries, end, answer } = delays;
     const { terminal } = cli;
     const readings =
       kind === 'type' ? readingsOf(here.registry.config, called, asked, { kind: 'failure', failure }) : undefined;
@@ -36,7 +31,7 @@ export async function schedule(cli: Cli, name: string, reason: string | undefine
       policy: called,
       kind,
       reason: reason ?? null,
-      ...scheduleJson(answer, retries, end),
+      ...delaysJson(delays),
       readings: readings ?? null,
     };
     terminal.answer('policies.schedule', found, () => {
@@ -87,11 +82,6 @@ function print({ terminal }: Cli, policy: Policy, retries: readonly ForeseenRetr
   );
 }
 
-/** Without the reason `unknown`, which stands for any reason here. */
-function endWords({ because }: Decision): string {
-  return because.text.replace(/^unknown: /, '');
-}
-
 function rulesBeside(cli: Cli, name: string, policy: Policy): string[] {
   return rulesOf(policy).map(({ name: rule, words, answer }) => {
     return `rule ${visible(rule)}: ${words}, then ${answer.onExhausted}; ${cli.command(`policies schedule ${quoted(name)} --reason ${quoted(rule)}`)}`;
@@ -126,26 +116,4 @@ function readingsOf(
 function readingWords({ counts, in_use, executions, total_ms }: Reading): string {
   const use = in_use ? ' (in use)' : '';
   return `max_attempts as ${counts}${use}: ${plural(executions, 'execution', 'executions')}, ${formatDuration(total_ms)} in all`;
-}
-
-function scheduleJson(
-  { rule, maxAttempts }: Answer,
-  retries: readonly ForeseenRetry[],
-  end: Decision | undefined,
-): object {
-  return {
-    rule,
-    max_attempts: maxAttempts,
-    // biome-ignore lint/suspicious/noThenProperty: a word of the contract, in what is only printed
-    then: end?.next ?? null,
-    because: end ? endWords(end) : null,
-    delays: retries.map(({ retry, nominal, low, high, cumulative, charge }) => ({
-      retry,
-      delay_ms: nominal,
-      min_ms: low,
-      max_ms: high,
-      cumulative_ms: cumulative,
-      charge,
-    })),
-  };
 }

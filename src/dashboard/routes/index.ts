@@ -2,6 +2,7 @@ import type { Route } from '../route.ts';
 import { FAILURES } from './failures.ts';
 import { INSIGHT } from './insight.ts';
 import { ME } from './me.ts';
+import { POLICIES } from './policies.ts';
 import { QUEUES } from './queues.ts';
 import { REDRIVES } from './redrives.ts';
 import { SCHEDULES } from './schedules.ts';
@@ -24,4 +25,5 @@ export const ROUTES: readonly Route[] = [
   ...WORKERS,
   ...SCHEDULES,
   ...REDRIVES,
+  ...POLICIES,
 ];

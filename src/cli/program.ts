@@ -4,6 +4,7 @@ import { isFilter } from '../filter.ts';
 import { visible } from '../views/visible.ts';
 import { EXIT, EXIT_TABLE } from './exit-codes.ts';
 import { GLOBAL_FLAGS, type GlobalFlags } from './flags/global-flags.ts';
+import { HELP_COLUMNS, wrapHelp } from './help-text.ts';
 import { type Problem, problemOf, usage } from './problem.ts';
 import { commandsLike, flagLike } from './suggest.ts';
 
@@ -180,11 +181,12 @@ export async function programFor(args: readonly string[], write: (text: string) 
     .commandsGroup(OTHER)
     .helpCommand('help [command]', 'the flags of a command')
     .configureHelp({
-      subcommandTerm: (command) => `${[command.name(), ...command.aliases()].join('|')} ${command.usage()}`,
+      helpWidth: HELP_COLUMNS,
+      subcommandTerm: (command) => shortTerm([command.name(), ...command.aliases()].join('|'), command.usage()),
     })
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ writeOut: write, writeErr: () => {}, outputError: () => {} })
+    .configureOutput({ writeOut: (text) => write(wrapHelp(text)), writeErr: () => {}, outputError: () => {} })
     .addHelpText('after', footer);
   addGlobalFlags(program);
   const wanted = wordsOf(args);
@@ -192,6 +194,14 @@ export async function programFor(args: readonly string[], write: (text: string) 
   for (const entry of ENTRIES) await addCommand(program, entry, called);
   return program;
 }
+
+/** A command in a list of commands. Long arguments are left to its own help. */
+function shortTerm(name: string, usage: string): string {
+  const whole = `${name} ${usage}`.trimEnd();
+  return whole.length <= LONGEST_TERM ? whole : `${name} …`;
+}
+
+const LONGEST_TERM = 24;
 
 /**
  * The arguments, in which a term such as `-type:report` is no flag `-t`: a space before it says so to the parser of flags, and means

@@ -10,6 +10,8 @@ export default defineConfig({
   srcDir: 'pages',
   markdown: {
     anchor: { slugify: anchorOf },
+    // `tasks/{id}` in a heading is no attribute.
+    attrs: { disable: true },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   themeConfig: {

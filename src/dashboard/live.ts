@@ -113,10 +113,10 @@ export class Live {
 
   async #present(): Promise<Readonly<Record<Topic, string>>> {
     const { administration } = this.#holdfast;
-    const counts = await this.#holdfast.counts();
+    const counts = await administration.totals();
     const sources = await administration.sourcesInTrouble(MOST_SOURCES);
     return {
-      tasks: JSON.stringify(counts.byState),
+      tasks: JSON.stringify(counts),
       sources: JSON.stringify(sources.map(({ name, hold, state }) => [name, hold?.at, state?.restriction])),
     };
   }

@@ -9,11 +9,11 @@ const work = defineTask('work', { run() {} });
 test('open pages are told that something changed, and one loop looks at the store for all of them', async () => {
   const kit = await open({ tasks: [work] });
   let looks = 0;
-  const { counts } = kit.holdfast.store.records;
+  const { totals } = kit.holdfast.store.records;
   Object.assign(kit.holdfast.store.records, {
-    counts() {
+    totals() {
       looks += 1;
-      return counts.call(kit.holdfast.store.records);
+      return totals.call(kit.holdfast.store.records);
     },
   });
   const { dashboard } = callsOf(kit.holdfast);

@@ -55,6 +55,15 @@ export interface PipelineOptions {
 
 export const SHUT_DOWN = 'Its worker shut down before it began.';
 
+/** So many handlers are called one after the other. Then other microtasks get their turn. */
+const MOST_IN_A_ROW = 100;
+
+/** An execution whose handler is about to be called. */
+interface Starting {
+  readonly execution: Execution;
+  readonly onEnded: (ended: Ended) => void;
+}
+
 /** Every execution of a worker, from its claim to its settlement: `execute` reads straight down. */
 export class Pipeline implements WorkerHandlers {
   readonly #options: PipelineOptions;
@@ -69,7 +78,8 @@ export class Pipeline implements WorkerHandlers {
   /** Claims that are being settled without a start. */
   readonly #unbegun = new Set<Claimed>();
   /** Executions whose handlers are called at the end of this turn. */
-  #starting: { readonly execution: Execution; readonly onEnded: (ended: Ended) => void }[] = [];
+  readonly #starting: Starting[] = [];
+  #isBeginning = false;
   #begun = 0;
 
   constructor(options: PipelineOptions) {
@@ -109,22 +119,41 @@ export class Pipeline implements WorkerHandlers {
     }
     this.#starting.push({ execution: this.#start(claimed), onEnded });
     // The caller must have the execution before its handler starts. All that start in this turn share the microtask.
-    if (this.#starting.length === 1) queueMicrotask(() => this.#beginAll());
+    if (this.#starting.length === 1 && !this.#isBeginning) queueMicrotask(() => this.#beginAll());
   }
 
+  /**
+   * Calls the handlers of executions that start now, and of those that take the slots of handlers that have returned: a microtask for
+   * each would cost a microsecond. Before a failure is decided, nothing takes the slot of another task, for it may hold a source.
+   */
   #beginAll(): void {
-    const all = this.#starting;
-    this.#starting = [];
-    for (const { execution, onEnded } of all) {
-      execution.begin((judged) => {
-        if (execution.ended) this.#freeSlot(execution, saysSomething(judged.outcome));
-        this.#settle(execution, judged, (ended) => {
-          this.#leave(execution, ended);
-          onEnded(ended);
-        });
-        if (judged.outcome.kind === 'success') this.#options.onRoom();
-      });
+    const { settler } = this.#options;
+    this.#isBeginning = true;
+    try {
+      let unconditional = this.#starting.length;
+      for (let begun = 0; this.#starting.length > 0; begun += 1) {
+        if (unconditional === 0) {
+          if (begun >= MOST_IN_A_ROW || settler.isDeciding) break;
+          unconditional = this.#starting.length;
+        }
+        unconditional -= 1;
+        this.#begin(this.#starting.shift() as Starting);
+      }
+    } finally {
+      this.#isBeginning = false;
+      if (this.#starting.length > 0) queueMicrotask(() => this.#beginAll());
     }
+  }
+
+  #begin({ execution, onEnded }: Starting): void {
+    execution.begin((judged) => {
+      if (execution.ended) this.#freeSlot(execution, saysSomething(judged.outcome));
+      this.#settle(execution, judged, (ended) => {
+        this.#leave(execution, ended);
+        onEnded(ended);
+      });
+      if (judged.outcome.kind === 'success') this.#options.onRoom();
+    });
   }
 
   /** Settles a claim whose handler was not called: nothing is charged, and the task runs again. Never rejects. */

@@ -115,6 +115,7 @@ export class Settler {
   readonly #countedAs = new CountedAs();
   readonly #pauses = new Set<() => void>();
   #round: Pending[] = [];
+  #isDeciding = false;
   /** To be called when the round is decided. */
   #onDecided: (() => void) | undefined;
   #gaveUp = false;
@@ -171,16 +172,29 @@ export class Settler {
 
   #add(pending: Pending): void {
     this.#onDecided ??= pending.callbacks.onDecided;
+    this.#isDeciding ||= !this.#leavesOthers(pending);
     this.#round.push(pending);
     if (this.#round.length > 1) return;
     queueMicrotask(() => {
       const round = this.#sources.areChanging ? this.#round.filter((one) => !this.#mustWait(one)) : this.#round;
       this.#round = [];
+      this.#isDeciding = false;
       const onDecided = this.#onDecided;
       this.#onDecided = undefined;
       if (round.length > 0) void this.#write(round);
       onDecided?.();
     });
+  }
+
+  /** Whether an outcome waits that must be decided before another task begins, because it may hold a source. */
+  get isDeciding(): boolean {
+    return this.#isDeciding;
+  }
+
+  /** Whether it is a success of a source in its normal state, which changes nothing for other tasks. */
+  #leavesOthers({ claimed, ending }: Pending): boolean {
+    if (ending.outcome.kind !== 'success' || ending.limit !== undefined) return false;
+    return claimed.sourceState === undefined && this.#sources.areNormal;
   }
 
   /** While a change of its source is being written, an outcome waits. It is then written together with the others that wait. */

@@ -1,6 +1,8 @@
 import type { VNode } from 'preact';
+import { AuditPage } from './pages/audit.tsx';
 import { FailureGroupPage } from './pages/failure-group.tsx';
 import { FailuresPage } from './pages/failures.tsx';
+import { ForecastPage } from './pages/forecast.tsx';
 import { InboxPage } from './pages/inbox.tsx';
 import { NewRedrivePage } from './pages/new-redrive.tsx';
 import { OverviewPage } from './pages/overview.tsx';
@@ -32,6 +34,8 @@ const ROUTES: readonly (readonly [pattern: string, page: (...names: readonly str
   ['redrives/{}', (id = '') => <RedrivePage key={id} id={id} />],
   ['policies', () => <PoliciesPage />],
   ['policies/{}', (type = '') => <PolicyPage key={type} type={type} />],
+  ['forecast', () => <ForecastPage />],
+  ['audit', () => <AuditPage />],
   ['schedules', () => <SchedulesPage />],
   ['schedules/{}', (name = '') => <SchedulePage key={name} name={name} />],
   ['queues', () => <QueuesPage />],

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Backoff } from '../../src/failure/backoff.ts';
 import { describeBackoff } from '../../src/failure/backoff.ts';
 import { plural } from '../../src/views/plural.ts';
-import { pathWords, valueWords } from '../../src/views/policy-text.ts';
+import { pathWords, valueWords } from '../../src/views/policy-values.ts';
 import { visible } from '../../src/views/visible.ts';
 import { segment } from '../data/address.ts';
 import { Problem, post } from '../data/api.ts';
@@ -43,6 +43,8 @@ const COLUMNS: readonly Column<Item>[] = [
   { id: 'version', title: 'Version', cell: ({ version }) => <code class="muted">{version}</code> },
 ];
 
+const OF_PRESETS = COLUMNS.map((column) => (column.id === 'name' ? { ...column, title: 'Preset' } : column));
+
 /** How failures of each type are answered, and what another configuration would change. */
 export function PoliciesPage() {
   const shown = useDocument<PoliciesDocument>('policies');
@@ -65,7 +67,7 @@ export function PoliciesPage() {
                 <Table name="Policies of types" columns={COLUMNS} rows={of('type')} idOf={({ name }) => name} />
               )}
               <h2 class="list-title">Presets</h2>
-              <Table name="Presets" columns={COLUMNS} rows={of('preset')} idOf={({ name }) => name} />
+              <Table name="Presets" columns={OF_PRESETS} rows={of('preset')} idOf={({ name }) => name} />
               <Diff file={config?.file} />
             </>
           );

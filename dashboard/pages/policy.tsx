@@ -1,6 +1,6 @@
 import { scaleLinear } from 'd3-scale';
 import { formatDuration } from '../../src/duration.ts';
-import { pathWords, valueWords } from '../../src/views/policy-text.ts';
+import { pathWords, valueWords } from '../../src/views/policy-values.ts';
 import { visible } from '../../src/views/visible.ts';
 import { address, addressOf, ask, segment } from '../data/address.ts';
 import { commandFor } from '../data/commands.ts';
@@ -74,7 +74,7 @@ const MOST_DRAWN = 30;
 
 /** One bar for each wait: as long as it lasts, with its jitter, at the time since the first failure. */
 function Delays({ delays: { delays, then, because, max_attempts: most } }: { readonly delays: DelaysDocument }) {
-  const ends = `Then ${then === null ? 'it goes on' : then.replace('_', ' ')}${because ? `: ${visible(because)}` : ''}.`;
+  const ends = `Then ${then === null ? 'it goes on' : then.replace('_', ' ')}${because ? `: ${visible(because.replace(/\.$/, ''))}` : ''}.`;
   if (delays.length === 0) return <p>It is not retried. {ends}</p>;
   const drawn = delays.slice(0, MOST_DRAWN);
   const total = delays.at(-1)?.cumulative_ms ?? 0;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { valueWords } from '../../src/views/policy-text.ts';
+import { valueWords } from '../../src/views/policy-values.ts';
 
 test.each<[string, unknown, string]>([
   ['source', { gate: true, breaker: false, budget: true }, 'gate, budget'],

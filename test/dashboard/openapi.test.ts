@@ -130,6 +130,11 @@ async function walk(holdfast: Awaited<ReturnType<typeof openHoldfast>>): Promise
   await read('schedules/{name}', 'schedules/nightly');
   for (const verb of ['pause', 'resume', 'run']) await tell(`schedules/{name}/${verb}`, `schedules/nightly/${verb}`);
 
+  await read('policies');
+  await read('policies/{type}', 'policies/charge');
+  await read('policies/{type}/schedule', 'policies/charge/schedule?reason=http.503');
+  await tell('policies/diff', 'policies/diff', { yaml: 'types:\n  charge:\n    retry: { maxAttempts: 9 }\n' });
+
   await tell('redrives/preview', 'redrives/preview', { filter: 'state:dead' });
   const { redrive } = await tell('redrives', 'redrives', {
     filter: 'state:dead',

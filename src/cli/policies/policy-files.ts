@@ -4,7 +4,7 @@ import type { Registry } from '../../config/registry.ts';
 import { type ConfigProblem, InvalidConfigError } from '../../errors.ts';
 import { describeOrigin, type Origin } from '../../failure/layers.ts';
 import { plural } from '../../views/plural.ts';
-import { pathWords, valueWords } from '../../views/policy-text.ts';
+import { pathWords, valueWords } from '../../views/policy-values.ts';
 import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';

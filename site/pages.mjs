@@ -31,13 +31,16 @@ export function filesOfSite() {
 /** The menu is the index page: a group for each of its headings, an entry for each row of its tables. */
 export function menu() {
   const [, ...sections] = readFileSync(join(root, 'docs/README.md'), 'utf8').split(/^## /m);
-  return sections.map((section) => ({
+  const groups = sections.map((section) => ({
     text: section.replace(/[:\n].*/s, ''),
     items: [...section.matchAll(/^\| \[([^\]]+)\]\(([^)]+)\)/gm)].map(([, text, link]) => ({
       text,
       link: `/${inSite(posix.join('docs', link)).replace(/(index)?\.md$/, '')}`,
     })),
   }));
+  // TypeDoc makes its pages from the source, with the settings of typedoc.json.
+  groups.find(({ text }) => text === 'Reference').items.push({ text: 'API', link: '/reference/api/' });
+  return groups;
 }
 
 export function copyPages() {

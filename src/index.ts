@@ -1,3 +1,8 @@
+/**
+ * Defines tasks, opens a store, enqueues and works.
+ * @module holdfast
+ */
+
 export type { Clock } from './clock.ts';
 export type { DurationInput, Milliseconds } from './duration.ts';
 export {

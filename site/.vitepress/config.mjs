@@ -3,6 +3,12 @@ import { defineConfig } from 'vitepress';
 import { anchorOf } from '../anchor.mjs';
 import { menu } from '../pages.mjs';
 
+/** The pages of the API are not searched: they would be found before the pages that explain. */
+function textToSearch(text, env, markdown) {
+  const html = markdown.render(text, env);
+  return env.relativePath.startsWith('reference/api/') ? '' : html;
+}
+
 export default defineConfig({
   title: 'Holdfast',
   description: 'A durable task queue and worker engine for TypeScript, and what happens after a task fails',
@@ -15,7 +21,7 @@ export default defineConfig({
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   themeConfig: {
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { _render: textToSearch } },
     sidebar: menu(),
     outline: [2, 3],
   },

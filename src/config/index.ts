@@ -1,3 +1,8 @@
+/**
+ * Policies as data: reads, checks and watches `holdfast.yaml`.
+ * @module holdfast/config
+ */
+
 export { type ConfigProblem, InvalidConfigError } from '../errors.ts';
 export {
   describeOrigin,

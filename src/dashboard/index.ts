@@ -1,3 +1,8 @@
+/**
+ * The dashboard and its API, as one fetch handler.
+ * @module holdfast/dashboard
+ */
+
 export {
   type Authorize,
   createDashboard,

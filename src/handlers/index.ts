@@ -1,2 +1,6 @@
-// Ready-made handlers: `holdfast/handlers`.
+/**
+ * Ready-made handlers.
+ * @module holdfast/handlers
+ */
+
 export { type MoveInput, type MoveResult, move } from './move.ts';

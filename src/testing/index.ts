@@ -1,4 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+
+/**
+ * The kit for users' tests: the real engine, and a clock that the test moves.
+ * @module holdfast/testing
+ */
+
 import { type DurationInput, duration, LONGEST, type Milliseconds, span } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
 import { moment, refuseNoRecord, refuseUnknown } from '../options.ts';

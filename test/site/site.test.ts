@@ -21,7 +21,14 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** One page of each kind: the index, a long one with tables, code in several languages, drawings. */
-const LOOKED_AT = ['index.html', 'start.html', 'concepts.html', 'guides/policies.html', 'reference/errors.html'];
+const LOOKED_AT = [
+  'index.html',
+  'start.html',
+  'concepts.html',
+  'guides/policies.html',
+  'reference/errors.html',
+  'reference/api/index.html',
+];
 
 const textOf = (file: string): string => readFileSync(join(site, file), 'utf8');
 
@@ -106,6 +113,6 @@ describe('the site in a browser', () => {
     await page.locator('.VPLocalSearchBox input').fill('putting ended tasks back');
     await page.locator('.VPLocalSearchBox a[href*="operations/redrive.html"]').first().click();
     await page.waitForURL(/operations\/redrive\.html/);
-    expect(await page.locator('h1').textContent()).toContain('Redrives');
+    await page.locator('h1', { hasText: 'Redrives' }).waitFor();
   });
 });

@@ -1,3 +1,8 @@
+/**
+ * The store in a PostgreSQL database.
+ * @module holdfast/postgres
+ */
+
 import { type DurationInput, duration, type Milliseconds } from '../../duration.ts';
 import { InvalidInputError, StoreError } from '../../errors.ts';
 import { oneOf, refuseUnknown } from '../../options.ts';

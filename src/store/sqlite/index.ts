@@ -1,3 +1,8 @@
+/**
+ * The store in one SQLite file.
+ * @module holdfast/sqlite
+ */
+
 import { accessSync, closeSync, constants, openSync } from 'node:fs';
 import { ClosedError, InvalidInputError, StoreError } from '../../errors.ts';
 import { oneOf, refuseUnknown } from '../../options.ts';

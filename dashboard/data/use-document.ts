@@ -24,14 +24,19 @@ interface Known<Document> {
 
 /**
  * A document of the API that is kept up to date. While `isFrozen` says that somebody uses what is shown (a pointer or the keyboard is
- * in a list), a newer answer waits: no row moves under a finger.
+ * in a list), a newer answer waits: no row moves under a finger. `atMostEvery`: milliseconds, for what costs the store much.
  */
-export function useDocument<Document>(path: string | undefined, isFrozen: () => boolean = never): Shown<Document> {
+export function useDocument<Document>(
+  path: string | undefined,
+  isFrozen: () => boolean = never,
+  atMostEvery = 0,
+): Shown<Document> {
   const [known, setKnown] = useState<Known<Document>>({});
   const [newer, setNewer] = useState<Document>();
   const asked = useRef<AbortController>(undefined);
   /** An answer was asked for that is shown in any case, also if another question overtakes it. */
   const isForced = useRef(false);
+  const askedAt = useRef(0);
   const before = useRef<string>(undefined);
   const version = changes.value;
 
@@ -60,6 +65,8 @@ export function useDocument<Document>(path: string | undefined, isFrozen: () => 
 
   useEffect(() => {
     const isNew = before.current !== path;
+    if (!isNew && performance.now() - askedAt.current < atMostEvery) return;
+    askedAt.current = performance.now();
     before.current = path;
     if (isNew) setNewer(undefined);
     void load(isNew);

@@ -41,10 +41,13 @@ interface Forecast {
   }[];
 }
 
+/** Statistics of a day change slowly. */
+const HALF_MINUTE = 30_000;
+
 /** Is anything wrong, and what should I do first? */
 export function OverviewPage() {
   const known = status.value;
-  const stats = useDocument<Stats>('stats?since=24h&bin=30m').document;
+  const stats = useDocument<Stats>('stats?since=24h&bin=30m', undefined, HALF_MINUTE).document;
   return (
     <Page title="Overview">
       {known === undefined ? <p class="loading">Loading …</p> : <Attention status={known} stats={stats} />}
@@ -261,7 +264,7 @@ const DUE = [
 
 /** What is due in the next hour. */
 function NextHour() {
-  const { document } = useDocument<Forecast>('forecast?within=1h');
+  const { document } = useDocument<Forecast>('forecast?within=1h', undefined, HALF_MINUTE);
   if (!document) return null;
   const bins = document.bins.map(({ at, first, retries, unread }) => ({
     at,

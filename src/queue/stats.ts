@@ -130,15 +130,22 @@ function binsOf(
   // A period that is longer than a bin cannot be divided.
   const span = periods.reduce((longest, period) => Math.max(longest, period.span), least);
   const counted = new Map<number, Count[]>();
+  /** What was counted the same way in many periods is read once; undefined if it is not chosen. */
+  const known = new Map<string, Counted | undefined>();
   let first: number | undefined;
   for (const period of periods) {
     const at = period.at - (period.at % span);
     first = Math.min(first ?? at, at);
-    const count = read(period);
-    if (!isChosen(count)) continue;
+    const { countedAs, count } = period;
+    if (!known.has(countedAs)) {
+      const one = read({ countedAs, count });
+      known.set(countedAs, isChosen(one) ? one : undefined);
+    }
+    const one = known.get(countedAs);
+    if (!one) continue;
     const bin = counted.get(at);
-    if (bin) bin.push(count);
-    else counted.set(at, [count]);
+    if (bin) bin.push({ ...one, count });
+    else counted.set(at, [{ ...one, count }]);
   }
   if (first === undefined) return [];
   const bins = Math.min(MOST_BINS, Math.floor((now - first) / span) + 1);
@@ -162,64 +169,66 @@ function by<Of extends 'type' | 'source'>(what: Of, counts: readonly Count[]): (
     .map(([name, group]) => ({ [what]: name, ...statsOf(group) }) as Stats & Record<Of, string>);
 }
 
+/** In one pass, because a store may have counted a hundred thousand kinds of settlements. */
 function statsOf(counts: readonly Count[]): Stats {
-  const sum = (fits: (each: Count) => boolean, of = (each: Count) => each.count) =>
-    counts.reduce((total, each) => (fits(each) ? total + of(each) : total), 0);
-  const succeeded = ({ outcome }: Count) => outcome === 'success';
-  const failed = ({ outcome }: Count) => outcome === 'failure';
-  const retried = ({ after }: Count) => after !== undefined;
-  const gaveUp = ({ next }: Count) => next === 'dead' || next === 'needs_manual';
-  const successes = sum(succeeded);
-  const failures = sum(failed);
-  const successful = sum((each) => retried(each) && succeeded(each));
-  const failedRetries = sum((each) => retried(each) && failed(each));
+  const sums = { executions: 0, successes: 0, failures: 0, attemptsOfSuccesses: 0, wasted: 0 };
+  const retries = { successful: 0, failed: 0 };
+  const byFailureKind = Object.fromEntries(FAILURE_KINDS.map((kind) => [kind, 0])) as Record<FailureKind, number>;
+  const byAttempt = new Map<number, { successes: number; failures: number }>();
+  const uncharged = { deferred: 0, interrupted: 0, lost: 0 };
+  const ended = { dead: 0, needsManual: 0, cancelled: 0 };
+  const budget = { used: 0, allowed: 0 };
+  const failed: Count[] = [];
+  for (const each of counts) {
+    const { outcome, next, charge, after, attempt, maxAttempts, count } = each;
+    const [isSuccess, isFailure] = [outcome === 'success', outcome === 'failure'];
+    const gaveUp = next === 'dead' || next === 'needs_manual';
+    if (RAN.includes(outcome)) sums.executions += count;
+    if (isSuccess) {
+      sums.successes += count;
+      sums.attemptsOfSuccesses += attempt * count;
+    }
+    if (isFailure) {
+      sums.failures += count;
+      failed.push(each);
+    }
+    if (isSuccess || isFailure) {
+      if (after !== undefined) {
+        retries[isSuccess ? 'successful' : 'failed'] += count;
+        byFailureKind[after] += count;
+      }
+      const tried = byAttempt.get(attempt) ?? { successes: 0, failures: 0 };
+      tried[isSuccess ? 'successes' : 'failures'] += count;
+      byAttempt.set(attempt, tried);
+    }
+    if (outcome === 'deferral' || (isFailure && charge !== 'task')) uncharged.deferred += count;
+    if (outcome === 'interruption') uncharged.interrupted += count;
+    if (outcome === 'loss') uncharged.lost += count;
+    if (next === 'dead') ended.dead += count;
+    if (next === 'needs_manual') ended.needsManual += count;
+    if (next === 'cancelled') ended.cancelled += count;
+    if (gaveUp) sums.wasted += attempt * count;
+    if (isSuccess || gaveUp) {
+      budget.used += attempt * count;
+      budget.allowed += Math.max(attempt, maxAttempts) * count;
+    }
+  }
   return {
-    executions: sum(({ outcome }) => RAN.includes(outcome)),
-    successes,
-    failures,
-    successRate: quotient(successes, successes + failures),
-    retries: {
-      total: successful + failedRetries,
-      successful,
-      failed: failedRetries,
-      byFailureKind: Object.fromEntries(
-        FAILURE_KINDS.map((kind) => [kind, sum((each) => each.after === kind && (succeeded(each) || failed(each)))]),
-      ) as Record<FailureKind, number>,
-    },
-    averageAttemptsUntilSuccess: quotient(
-      sum(succeeded, ({ attempt, count }) => attempt * count),
-      successes,
-    ),
-    byReason: reasonsOf(counts.filter(failed)),
-    byAttempt: [...new Set(counts.map(({ attempt }) => attempt))]
-      .sort((a, b) => a - b)
-      .map((attempt) => ({
-        attempt,
-        successes: sum((each) => each.attempt === attempt && succeeded(each)),
-        failures: sum((each) => each.attempt === attempt && failed(each)),
-      }))
+    executions: sums.executions,
+    successes: sums.successes,
+    failures: sums.failures,
+    successRate: quotient(sums.successes, sums.successes + sums.failures),
+    retries: { total: retries.successful + retries.failed, ...retries, byFailureKind },
+    averageAttemptsUntilSuccess: quotient(sums.attemptsOfSuccesses, sums.successes),
+    byReason: reasonsOf(failed),
+    byAttempt: [...byAttempt]
+      .sort(([a], [b]) => a - b)
+      .map(([attempt, tried]) => ({ attempt, ...tried }))
       .filter((each) => each.successes + each.failures > 0),
-    uncharged: {
-      deferred: sum(({ outcome, charge }) => outcome === 'deferral' || (outcome === 'failure' && charge !== 'task')),
-      interrupted: sum(({ outcome }) => outcome === 'interruption'),
-      lost: sum(({ outcome }) => outcome === 'loss'),
-    },
-    ended: {
-      dead: sum(({ next }) => next === 'dead'),
-      needsManual: sum(({ next }) => next === 'needs_manual'),
-      cancelled: sum(({ next }) => next === 'cancelled'),
-    },
-    wastedExecutions: sum(gaveUp, ({ attempt, count }) => attempt * count),
-    budget: {
-      used: sum(
-        (each) => succeeded(each) || gaveUp(each),
-        ({ attempt, count }) => attempt * count,
-      ),
-      allowed: sum(
-        (each) => succeeded(each) || gaveUp(each),
-        ({ attempt, maxAttempts, count }) => Math.max(attempt, maxAttempts) * count,
-      ),
-    },
+    uncharged,
+    ended,
+    wastedExecutions: sums.wasted,
+    budget,
   };
 }
 

@@ -172,12 +172,22 @@ export function needsVerification(facts: Facts, outcome: Outcome, policy: Policy
 }
 
 function judge(facts: Facts, outcome: Outcome, policy: Policy, roll: Roll): Decision {
+  // Policies do not change, so all successes under a policy share one decision.
+  if (outcome.kind === 'success') {
+    const known = successes.get(policy);
+    if (known) return known;
+  }
   const reason = reasonOf(outcome);
   const kind = kindOf(facts, outcome);
   const open: Case = { facts, policy, roll, reason, answer: answerFor(policy, reason, kind) };
 
   if (outcome.kind === 'success') {
-    return { next: 'succeeded', because: because(open, 'success', 'The handler succeeded.') };
+    const decision: Decision = Object.freeze({
+      next: 'succeeded',
+      because: Object.freeze(because(open, 'success', 'The handler succeeded.')),
+    });
+    successes.set(policy, decision);
+    return decision;
   }
   if (facts.cancelRequested) {
     const text = 'A cancel was requested, and this execution did not succeed.';
@@ -198,6 +208,8 @@ function judge(facts: Facts, outcome: Outcome, policy: Policy, roll: Roll): Deci
       return judgeVerdict(open);
   }
 }
+
+const successes = new WeakMap<Policy, Decision>();
 
 /** One outcome to decide: the facts, the policy and its answer, and the random number. */
 interface Case {

@@ -1,11 +1,12 @@
 import { fingerprintOf, hash } from '../failure/classify/fingerprint.ts';
 import { ownFrame } from '../failure/classify/stack.ts';
 import type { Decision } from '../failure/decide.ts';
-import { addSightings, groupsIn, type Sample } from '../failure/groups.ts';
+import { addSightings, groupsIn, type Sample, type Sighting } from '../failure/groups.ts';
 import type { Failure, Outcome } from '../failure/outcome.ts';
 import type { FailureStore, Sighted } from '../store/failure-groups.ts';
 import { lastError } from '../store/last-error.ts';
 import type { Claimed } from '../store/store.ts';
+import type { Writable } from '../writable.ts';
 
 /** How many settle calls are added to groups at once. */
 const AT_ONCE = 200;
@@ -32,18 +33,12 @@ export function sightingOf(claimed: Claimed, outcome: Outcome, decision: Decisio
   if (failure === undefined && before === undefined) return undefined;
   const { type, source, lease } = claimed;
   const { next, because } = decision;
-  const sample = failure && sampleOf(type, failure);
-  return {
-    ...(sample && { sample }),
-    sighting: {
-      task: lease.task,
-      ...(sample && { group: groupId(sample) }),
-      ...(before !== undefined && { before: groupId({ type, fingerprint: before }) }),
-      next,
-      source,
-      policyVersion: because.policyVersion,
-    },
-  };
+  const sighting: Writable<Sighting> = { task: lease.task, next, source, policyVersion: because.policyVersion };
+  if (before !== undefined) sighting.before = groupId({ type, fingerprint: before });
+  if (failure === undefined) return { sighting };
+  const sample = sampleOf(type, failure);
+  sighting.group = groupId(sample);
+  return { sample, sighting };
 }
 
 function sampleOf(type: string, failure: Failure): Sample {
@@ -54,5 +49,16 @@ function sampleOf(type: string, failure: Failure): Sample {
 }
 
 function groupId({ type, fingerprint }: Pick<Sample, 'type' | 'fingerprint'>): string {
-  return hash(`${type}\n${fingerprint}`).slice(0, 10);
+  const name = `${type}\n${fingerprint}`;
+  let id = ids.get(name);
+  if (id === undefined) {
+    if (ids.size >= MOST_IDS) ids.clear();
+    id = hash(name).slice(0, 10);
+    ids.set(name, id);
+  }
+  return id;
 }
+
+/** The ids of groups that were seen last. */
+const ids = new Map<string, string>();
+const MOST_IDS = 1_000;

@@ -172,6 +172,9 @@ export function imported(task: ImportedTask): object {
 
 /** JSON of handlers' messages that PostgreSQL accepts: without lone surrogates and NUL. */
 export function saidJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  // JSON writes both as escapes. Calling a function for each value takes several times as long, so it is only done if it may be needed.
+  if (!/\\u(?:0000|d[89a-f])/.test(text)) return text;
   return JSON.stringify(value, (_, part) =>
     typeof part === 'string' ? part.toWellFormed().replaceAll('\0', '\ufffd') : part,
   );

@@ -1,3 +1,4 @@
+import type { Because } from '../../failure/decide.ts';
 import { countsOf } from '../counters.ts';
 import { sightingsOf } from '../failure-groups.ts';
 import { isPlain, leavesSource } from '../settlement.ts';
@@ -51,7 +52,7 @@ export function settleValues(round: Round): readonly unknown[] {
     list(plain.map(tokenOfSettlement)),
     list(bare.map(({ settlement, i }) => (settlement.source === 'any' ? SAYS_NOTHING : i))),
     plain.some(({ result }) => result !== undefined) ? JSON.stringify(plain.map(({ result }) => result ?? null)) : null,
-    JSON.stringify(plain.map(({ decision, report }) => [JSON.stringify(decision.because), ranFor(report)])),
+    plainText(plain),
     list(others.map(({ settlement }) => settlement.lease.task)),
     others.length > 0 ? saidJson(others.map(({ settlement, i }) => item(settlement, i))) : null,
     others.some(({ settlement }) => settlement.source !== 'any' && !leavesSource(settlement)),
@@ -59,6 +60,20 @@ export function settleValues(round: Round): readonly unknown[] {
     list(ordered.map(({ countedAs }) => (countedAs === undefined ? 0 : (places.get(countedAs) as number)))),
     seen ? saidJson(seen) : null,
   ];
+}
+
+/**
+ * The explanations of plain successes and how long they ran, which are needed only if one cannot be settled as such: a list of the
+ * different explanations, and of each success its place there and its time. Most have the same one.
+ */
+function plainText(plain: readonly Settlement[]): string {
+  const places = new Map<Because, number>();
+  const each = plain.flatMap(({ decision: { because }, report }) => {
+    const place = places.get(because) ?? places.size;
+    places.set(because, place);
+    return [place, ranFor(report)];
+  });
+  return `[${JSON.stringify([...places.keys()].map((because) => JSON.stringify(because)))},[${each}]]`;
 }
 
 /** Used instead of its place in the call: it does not concern its source. */

@@ -204,11 +204,16 @@ export function factsOf(
 function remembered(facts: FactsRow, unreadable: string[]): Remembered {
   if (facts === UNTOUCHED) return NOTHING_REMEMBERED;
   const charged = chargedFrom(facts.charged, unreadable);
+  // Not a copy of all columns, which is slow.
   return {
-    ...facts,
+    round_base: facts.round_base,
+    first_started_at: facts.first_started_at,
     charged,
+    in_a_row: facts.in_a_row,
+    deferred_since: facts.deferred_since,
     recoveries: recoveriesOf(facts, unreadable),
     lost: facts.suspect,
+    verdict: facts.verdict,
   };
 }
 

@@ -371,8 +371,9 @@ BEGIN
       why = NULL, lost_by = NULL, executions = l.executions + 1, counted = NULL, counted_queue = NULL, is_probe = false,
       idempotent = CASE WHEN l.idempotent IS NULL AND l.class = ANY(once) THEN false ELSE l.idempotent END
     WHERE l.id = ANY(mine) RETURNING l.id, l.unique_while)
-  SELECT CASE WHEN count(*) = cardinality(p_ids) THEN p_ids ELSE array_agg(id ORDER BY array_position(p_ids, id)) END,
-    bool_or(unique_while = 'waiting') INTO leased, are_unique FROM changed;
+  SELECT array_agg(id), bool_or(unique_while = 'waiting') INTO leased, are_unique FROM changed;
+  leased := CASE WHEN cardinality(leased) = cardinality(p_ids) THEN p_ids
+    ELSE ARRAY(SELECT t.id FROM unnest(p_ids) WITH ORDINALITY t(id, n) WHERE t.id = ANY(leased) ORDER BY t.n) END;
   IF are_unique THEN
     PERFORM free_unique(ARRAY(SELECT l.id FROM live l WHERE l.id = ANY(leased) AND l.unique_while = 'waiting'), p_now);
   END IF;

@@ -235,7 +235,7 @@ BEGIN
       have_keys := true;
       items := items || ARRAY(SELECT json_populate_record(NULL::settlement, json_build_object('id', g.id, 'x', 1, 't', g.token, 'r', 0,
           'n', 'succeeded', 'c', 'nobody', 'rs', p_results ->> (g.n - 1)::integer, 'pl', true, 'oc', 'success',
-          'b', p_plain -> (g.n - 1)::integer ->> 0, 'rf', p_plain -> (g.n - 1)::integer -> 1))
+          'b', p_plain -> 0 ->> (p_plain -> 1 ->> (2 * g.n - 2)::integer)::integer, 'rf', p_plain -> 1 -> (2 * g.n - 1)::integer))
         FROM unnest(p_ids, p_tokens) WITH ORDINALITY g(id, token, n) WHERE g.id = ANY(rest));
     END IF;
   END IF;

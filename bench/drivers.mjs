@@ -1,7 +1,7 @@
 // Measures Holdfast on both SQLite libraries side by side: better-sqlite3 on this Node, and on Node 24 better-sqlite3 and node:sqlite.
 // What counts is the processor time of the whole program: unlike a rate, it hardly depends on what else the machine does.
 //   npm run bench:drivers                 prints the table
-//   npm run bench:drivers -- --keep      puts it into docs/internals/performance.md too
+//   npm run bench:drivers -- --keep       puts it into docs/internals/performance.md too
 // Node 24, and better-sqlite3 compiled for it (a minute), are kept in bench/node_modules/.drivers.
 import { spawnSync } from 'node:child_process';
 import {
@@ -145,7 +145,8 @@ function report(setups, least) {
   ];
   const table = rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
   const date = new Date().toISOString().slice(0, 10);
-  const words = `${date}, ${cpus().length} cores (${cpus()[0].model.trim()}), this Node is ${process.versions.node}, load average before it ${LOAD.toFixed(1)}: \`npm run bench:drivers${values.keep ? ' -- --keep' : ''}\`. Processor time per task, the least of ${values.rounds} runs; the start of Node is in it.`;
+  const command = ['npm run bench:drivers --', ...process.argv.slice(2)].join(' ');
+  const words = `${date}, ${cpus().length} cores (${cpus()[0].model.trim()}), this Node is ${process.versions.node}, load average before it ${LOAD.toFixed(1)}: \`${command}\`. Processor time per task, the least of ${values.rounds} runs; the start of Node is in it.`;
   console.log(`${words}\n\n${table}`);
   if (!values.keep) return;
   const page = join(root, 'docs/internals/performance.md');

@@ -2,6 +2,7 @@
 // is called with one option, so that it answers a wrong one.
 import { watchConfig } from '../../dist/config/index.js';
 import { Registry } from '../../dist/config/registry.js';
+import { createDashboard } from '../../dist/dashboard/index.js';
 import { defineTask, jsonLog, LOG_LEVELS, openHoldfast, QUEUE_ORDERS } from '../../dist/index.js';
 import { MISSED, OVERLAPS } from '../../dist/schedule/turn.js';
 import { postgres } from '../../dist/store/postgres/index.js';
@@ -171,6 +172,13 @@ export function sectionsFor(holdfast) {
       says: "The members of `filter`: which tasks are put back. The text of a filter says the same: `'state:dead reason:http.*'`.",
       from: [['queue/redrives.ts', 'RedriveFilterOptions']],
       call: (options) => holdfast.redrives.preview({ filter: options }),
+    },
+    {
+      title: 'createDashboard',
+      says: '`createDashboard(holdfast, { … })` of `holdfast/dashboard`: pages for people and their JSON API, as one fetch handler.',
+      from: [['dashboard/dashboard.ts', 'DashboardOptions']],
+      call: (options) => createDashboard(holdfast, { authorize: 'anyone', ...options }).close(),
+      known: ['authorize', 'basePath', 'readOnly', 'environment', 'hosts', 'log'],
     },
     {
       title: 'openTestHoldfast',

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { type Context, Hono } from 'hono';
 import { InvalidInputError } from '../errors.ts';
-import { harmless, type Logger, silent } from '../log.ts';
-import { oneOf, refuseUnknown } from '../options.ts';
+import { checkLog, harmless, type Logger, silent } from '../log.ts';
+import { list, name, oneOf, refuseUnknown } from '../options.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
 import { documentOf } from '../views/json-shapes.ts';
 import { bodyOf, readFields, readPath, readQuery } from './fields.ts';
@@ -80,6 +80,9 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
   const basePath = basePathFrom(options.basePath);
   const authorize = authorizeFrom(options.authorize);
   oneOf(readOnly, [true, false], 'readOnly');
+  if (environment !== undefined) name(environment, 'environment');
+  if (hosts !== undefined) list(hosts, 'hosts', name);
+  checkLog(log);
   const commands = { command: command ?? ((words: string) => `holdfast ${words}`) };
   const site: Site = { holdfast, commands, readOnly, environment, basePath };
   const files = new Pages(pages ?? builtPages());

@@ -187,6 +187,10 @@ test('without a word about who may use it, no dashboard is made', async () => {
   const kit = await open({ tasks: [work] });
   expect(() => createDashboard(kit.holdfast, {} as never)).toThrow('authorize');
   expect(() => createDashboard(kit.holdfast, { authorize: 'anyone', basePath: 'ops' })).toThrow('basePath');
+  for (const [option, value] of Object.entries({ environment: 7, hosts: 'ops.example', log: console.log })) {
+    const options = { authorize: 'anyone', [option]: value } as never;
+    expect(() => createDashboard(kit.holdfast, options)).toThrow(option);
+  }
   const anyone = callsOf(kit.holdfast, { authorize: 'anyone' });
   expect((await anyone.get('me')).json.permissions).toMatchObject({ retry: true, commands: false });
   const elsewhere = callsOf(kit.holdfast, { authorize: () => Response.redirect('https://login.example/', 302) });

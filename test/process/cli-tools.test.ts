@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -16,6 +16,10 @@ interface Check {
 }
 
 const STORE = '.holdfast/holdfast.db';
+
+function isInstalled(program: string, ...args: readonly string[]): boolean {
+  return spawnSync(program, args).status === 0;
+}
 
 function change(project: Project, sql: string): void {
   const db = new Database(project.path(STORE));
@@ -49,7 +53,8 @@ test('status, queues and top show since when the oldest task of each queue is re
   await project.run('run', '--detach', '--queue', 'mail', '--', 'true');
   change(
     project,
-    'UPDATE hf_ready SET order_key = order_key - 3600000; UPDATE hf_tasks SET submitted_at = submitted_at - 3600000',
+    `UPDATE hf_ready SET order_key = order_key - 3600000; UPDATE hf_active SET order_key = order_key - 3600000;
+     UPDATE hf_tasks SET submitted_at = submitted_at - 3600000`,
   );
   expect((await project.run('status')).stdout).toContain('Oldest   ready for 1h (queue mail)');
   expect((await project.run('top', '--once')).stdout).toContain('ready for 1h');
@@ -69,6 +74,19 @@ test('service writes a service that runs a worker on this store', async ({ proje
   expect((await project.run('service', 'install', '--manager', 'systemd')).exit).toBe(5);
 });
 
+test.skipIf(!isInstalled('systemd-analyze', '--version'))('systemd accepts its unit', async ({ project }) => {
+  const { stdout } = await project.run('service', 'print', '--manager', 'systemd', '--', '--concurrency', '8');
+  const unit = project.write('holdfast-test.service', stdout);
+  expect(spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+});
+
+test.skipIf(!isInstalled('python3', '--version'))('the file for launchd is a property list', async ({ project }) => {
+  const { stdout } = await project.run('service', 'print', '--manager', 'launchd', '--', '--queue', 'a & <b>');
+  const read = 'import json, plistlib, sys; print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))';
+  const { stdout: json } = spawnSync('python3', ['-c', read], { input: stdout, encoding: 'utf8' });
+  expect(JSON.parse(json).ProgramArguments.slice(-3)).toEqual(['worker', '--queue', 'a & <b>']);
+});
+
 test('completion knows commands, flags, and what is in the store', async ({ project }) => {
   await project.run('run', '--detach', '--queue', 'mail', '--', 'true');
   const { stdout: script } = await project.run('completion', 'bash');
@@ -84,6 +102,34 @@ for COMP_LINE in ${asks.map((line) => `'${line}'`).join(' ')}; do COMP_POINT=\${
   const { stdout } = await promisify(execFile)('bash', ['-c', program], { cwd: project.folder });
   expect(stdout.trimEnd().split('\n')).toEqual(['status stats', 'dead', '--limit', '1', 'mail']);
 });
+
+test.skipIf(!isInstalled('zsh', '--version'))('zsh loads its completion, and gets whole words', async ({ project }) => {
+  await project.run('run', '--detach', '--queue', 'mail', '--', 'true');
+  project.write('completion.zsh', (await project.run('completion', 'zsh')).stdout);
+  const program = `holdfast() { ${process.execPath} ${MAIN} "$@"; }
+compdef() { print loaded; }
+compadd() { print -r -- "\${@[6,-1]}"; }
+_files() { print files; }
+source ./completion.zsh
+for LBUFFER in 'holdfast st' 'holdfast list state:de' 'holdfast events -' 'holdfast queues pause m' 'holdfast mv x'; do _holdfast; done`;
+  const { stdout } = await promisify(execFile)('zsh', ['-f', '-c', program], { cwd: project.folder });
+  const [loaded, commands, state, flags, queue, files] = stdout.trimEnd().split('\n');
+  expect([loaded, commands, state, queue, files]).toEqual(['loaded', 'status stats', 'state:dead', 'mail', 'files']);
+  expect(flags?.split(' ')).toContain('--follow');
+});
+
+test.skipIf(!isInstalled('fish', '--version'))(
+  'fish loads its completion, and gets whole words',
+  async ({ project }) => {
+    await project.run('run', '--detach', '--queue', 'mail', '--', 'true');
+    project.write('completion.fish', (await project.run('completion', 'fish')).stdout);
+    const program = `function holdfast; ${process.execPath} ${MAIN} $argv; end
+source ./completion.fish
+for line in 'holdfast st' 'holdfast list state:de' 'holdfast queues pause m'; complete -C $line; end`;
+    const { stdout } = await promisify(execFile)('fish', ['--no-config', '-c', program], { cwd: project.folder });
+    expect(stdout.trimEnd().split('\n').sort()).toEqual(['mail', 'state:dead', 'stats', 'status']);
+  },
+);
 
 test('bug-report has counts and versions, and nothing that a task or a person named', async ({ project }) => {
   await project.run('run', '--attempts', '1', '--key', 'secret-key', '--', 'sh', '-c', 'echo secret-text >&2; exit 1');

@@ -57,6 +57,16 @@ describe('the tasks', () => {
     await expect.poll(() => page.locator('h1').textContent()).toBe('Overview');
   });
 
+  test('are found by a filter that is completed with names of the store, by the keyboard', async () => {
+    const { page } = await open('');
+    await page.keyboard.press('/');
+    await page.keyboard.type('state:dead type:pay');
+    await expect.poll(() => page.getByRole('option').allTextContents()).toEqual(['state:dead type:payout.send']);
+    for (const key of ['ArrowDown', 'Enter', 'Enter']) await page.keyboard.press(key);
+    await expect.poll(() => new URL(page.url()).searchParams.get('filter')).toBe('state:dead type:payout.send');
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(6);
+  });
+
   test('say what is wrong with a filter', async () => {
     const { page } = await open('tasks?filter=state%3Abroken');
     await expect.poll(() => page.locator('[role=alert]').textContent()).toContain('unknown state "broken"');

@@ -11,6 +11,16 @@ export function visible(text: string): string {
   return text.replace(UNSAFE, (character) => SHORT[character] ?? spelled(character));
 }
 
+/** JSON on one line in which all that `visible` spells out is escaped, so that a terminal may show it, and it means the same. */
+export function visibleJson(value: unknown): string {
+  return JSON.stringify(value).replace(UNSAFE, (character) =>
+    Array.from(
+      { length: character.length },
+      (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`,
+    ).join(''),
+  );
+}
+
 /** What sets a colour or a weight. Not what hides (8), and nothing that is spelled in any other way. */
 const COLOUR = String.raw`\u001b\[(?:;|(?:0?[0-79]|2[1-9]|3[0-79]|4[0-79]|9[0-7]|10[0-7]|[34]8;(?:5|2;\d{1,3};\d{1,3});\d{1,3})(?=[;m]))*m`;
 const UNSAFE_BUT_LINES = new RegExp(`${COLOUR}|(?![\\n\\r\\t])${UNSAFE.source}`, 'gu');

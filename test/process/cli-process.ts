@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test as base } from 'vitest';
+import { checkDocuments } from './documents.ts';
 
 const COMMAND = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const SHARED_PROCESS = fileURLToPath(new URL('shared-process.mjs', import.meta.url));
@@ -132,6 +133,7 @@ function runShared(args: readonly string[], cwd: string, env: StartOptions['env'
     const child = await sharedProcess;
     child.send({ args, cwd, env: environment(cwd, env) });
     const [{ leftOpen, ...ended }] = (await once(child, 'message')) as [Answer];
+    checkDocuments(ended.stdout);
     if (leftOpen.length > 0) throw new Error(`holdfast ${args.join(' ')} left open: ${leftOpen.join(', ')}`);
     return ended;
   });

@@ -1,6 +1,6 @@
 import { inAscii, type ShownState, type Style, shownState, signOf } from '../../views/glyphs.ts';
 import { documentOf } from '../../views/json-shapes.ts';
-import { visibleOutput } from '../../views/visible.ts';
+import { visibleJson, visibleOutput } from '../../views/visible.ts';
 import type { GlobalFlags } from '../flags/global-flags.ts';
 import { type Cell, type Column, table } from './table.ts';
 
@@ -144,7 +144,7 @@ export class Terminal {
 
   /** The one document of a command that was called with --json. */
   document(value: object): void {
-    this.out.raw(`${JSON.stringify(value).replace(LIVELY, escaped)}\n`);
+    this.out.raw(`${visibleJson(value)}\n`);
   }
 
   /** If a command did not end its last line, ours must not continue it on the same terminal. */
@@ -154,13 +154,6 @@ export class Terminal {
     this.err.raw('\n');
     this.out.atLineStart = true;
   }
-}
-
-/** Characters that JSON need not escape but a terminal obeys: upper control characters, and marks of the writing direction. */
-const LIVELY = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
-
-function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /** https://no-color.org, https://force-color.org and https://bixense.com/clicolors, in this order. */

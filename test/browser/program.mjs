@@ -1,6 +1,7 @@
 // Fills a store for the tests of the dashboard, and works it: node program.mjs STORE [OPTIONS as JSON], on the built package.
 // STORE is the path of a SQLite file or the URL of a PostgreSQL database. Options: `only`, the types of which it enqueues tasks (default
-// all, with schedules and with what people did); `hostile`: also tasks whose texts attack the page; `fixed`, the path of a file: when it
+// all, with schedules and with what people did); `hostile`: also tasks whose texts attack the page, and
+// one whose error has the secret in PLANTED_SECRET; `fixed`, the path of a file: when it
 // exists, what failed before succeeds. It prints "filled" when each task has done what it does at once, and works until SIGTERM.
 import { existsSync } from 'node:fs';
 import { argv, stdout } from 'node:process';
@@ -94,10 +95,11 @@ const SCRIPT = '<script>globalThis.attacked = 1</script><img src=x onerror="glob
 /** What a hostile sender puts into every text that it controls. The right-to-left mark would turn the rest of a line around. */
 const hostileTask = defineTask('hostile.input', {
   source: ({ source }) => source ?? 'hostile',
-  async run({ ends, secret, size }, task) {
+  async run({ ends, leaks, size }, task) {
     task.progress({ at: SCRIPT });
     if (ends === 'well') return { result: SCRIPT };
-    if (secret) throw new PermanentFailure(`login with password=${secret} failed, Authorization: Bearer ${secret}`);
+    const secret = process.env.PLANTED_SECRET;
+    if (leaks) throw new PermanentFailure(`login with password=${secret} failed, Authorization: Bearer ${secret}`);
     throw new PermanentFailure(`${SCRIPT} \u202e reversed ${'x'.repeat(size ?? 0)}`);
   },
 });
@@ -184,7 +186,7 @@ function enqueueHostile() {
     ),
     holdfast.enqueue(hostileTask, { ends: 'well', text: `${SCRIPT}\u202e` }),
     holdfast.enqueue(hostileTask, { ends: 'badly', size: 10_000_000 }),
-    holdfast.enqueue(hostileTask, { ends: 'badly', secret: process.env.PLANTED_SECRET ?? 'hunter2hunter2' }),
+    holdfast.enqueue(hostileTask, { ends: 'badly', leaks: true }),
   ]);
 }
 

@@ -13,6 +13,9 @@ export const MOST_LISTED = 1_000;
 /** How many tasks are compared with a filter for one page, unless all that match are wanted. */
 export const MOST_SEARCHED = 100_000;
 
+/** How many tasks are read for one page of held tasks: each must be read to know what holds it. */
+const MOST_READ = 2_000;
+
 /** Which tasks are listed, the newest first. */
 export interface ListQuestion {
   readonly filter: string;
@@ -51,7 +54,7 @@ export async function pageOf(holdfast: Operations, question: ListQuestion): Prom
   const page = await holdfast.administration.search(filter, {
     limit,
     before,
-    most: Number.isFinite(limit) ? MOST_SEARCHED : Number.POSITIVE_INFINITY,
+    most: Number.isFinite(limit) ? (held ? MOST_READ : MOST_SEARCHED) : Number.POSITIVE_INFINITY,
     ...(held && { keep: isHeld }),
   });
   return { ...page, total: await totalOf(holdfast, parsed, page, question) };

@@ -186,9 +186,18 @@ async function sourcesOf(holdfast: Operations, mostOthers: number): Promise<List
   });
 }
 
-/** Finds a source in any state. One in its normal state may not be among those with the most tasks. */
+/** Finds a source in any state, with only its own tasks read. */
 export async function sourceOf(holdfast: Operations, name: string): Promise<ListedSource> {
-  const all = await sourcesOf(holdfast, Number.MAX_SAFE_INTEGER);
-  const found = all.find((source) => source.name === name);
-  return found ?? listedSource(seenSource({ name }), { name, ready: 0, running: 0 }, holdfast.now());
+  const record = (await holdfast.sources.list()).find((each) => each.name === name);
+  const [counted] = await holdfast.administration.readyOf([name]);
+  const running = record?.running ?? (await runningOf(holdfast, name));
+  const counts = { name, ready: counted?.ready ?? 0, running };
+  return listedSource(seenSource(record ?? { name }), counts, holdfast.now());
 }
+
+/** How many of its tasks run, of a source in its normal state. */
+async function runningOf(holdfast: Operations, name: string): Promise<number> {
+  return (await holdfast.list({ states: ['running'], sources: [name], limit: MOST_RUNNING })).length;
+}
+
+const MOST_RUNNING = 1_000;

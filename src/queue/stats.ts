@@ -38,7 +38,7 @@ export interface StatsReport {
   readonly types: readonly (Stats & { readonly type: string })[];
   /** By source, the busiest first. */
   readonly sources: readonly (Stats & { readonly source: string })[];
-  /** With `bin`: the spans since the first count, the oldest first, also those in which nothing was counted. */
+  /** With `bin`: the spans since `since` or the first count, the oldest first, also those in which nothing was counted. */
   readonly bins?: readonly (Stats & { readonly at: Date })[];
 }
 
@@ -107,7 +107,9 @@ export async function statsFrom(records: Records, options: StatsOptions, now: nu
     total: statsOf(chosen),
     types: by('type', chosen),
     sources,
-    ...(span !== undefined && { bins: binsOf(await records.counterPeriods(since.getTime()), isChosen, span, now) }),
+    ...(span !== undefined && {
+      bins: binsOf(await records.counterPeriods(since.getTime()), isChosen, { span, since: since.getTime(), now }),
+    }),
   };
 }
 
@@ -124,15 +126,15 @@ function binFrom(given: DurationInput): Milliseconds {
 function binsOf(
   periods: readonly CountedPeriod[],
   isChosen: (each: Count) => boolean,
-  least: Milliseconds,
-  now: number,
+  { span: least, since, now }: { readonly span: Milliseconds; readonly since: number; readonly now: number },
 ): readonly (Stats & { readonly at: Date })[] {
   // A period that is longer than a bin cannot be divided.
   const span = periods.reduce((longest, period) => Math.max(longest, period.span), least);
   const counted = new Map<number, Count[]>();
   /** What was counted the same way in many periods is read once; undefined if it is not chosen. */
   const known = new Map<string, Counted | undefined>();
-  let first: number | undefined;
+  // Without `since`, they begin with the first count.
+  let first = since > 0 ? since - (since % span) : undefined;
   for (const period of periods) {
     const at = period.at - (period.at % span);
     first = Math.min(first ?? at, at);

@@ -137,7 +137,8 @@ test('counts by time, what falls due, what people did, and how a filter may go o
   await act(`failures/${group.id}/mute`);
 
   const { json: stats } = await get('stats?since=24h&bin=5m');
-  expect(stats.bins).toMatchObject([{ at: '2026-01-01T00:00:00.000Z', failures: 1, ended: { dead: 1 } }]);
+  expect(stats.bins.length).toBe(24 * 12 + 1);
+  expect(stats.bins.at(-1)).toMatchObject({ at: '2026-01-01T00:00:00.000Z', failures: 1, ended: { dead: 1 } });
   const { json: forecast } = await get('forecast?within=10m');
   expect(forecast).toMatchObject({ total: { value: 1, exact: true }, groups: [{ source: 'bank two', reason: null }] });
   expect(forecast.bins[1]).toMatchObject({ count: 1, first: 1, retries: 0 });

@@ -5,10 +5,11 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Dovecot } from '../../examples/ingestion/test/dovecot.ts';
 import { installPacked, root, run } from './packed.ts';
+import { readPage, writeFilesOf } from './page.ts';
 
 const PAGES = 'docs/guides/recipes';
 
@@ -53,7 +54,7 @@ beforeAll(async () => {
     JSON.stringify({ private: true, type: 'module', dependencies: DEPENDENCIES }),
   );
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG));
-  for (const page of await readdir(PAGES)) await writeFilesOf(await readFile(join(PAGES, page), 'utf8'));
+  for (const page of await readdir(PAGES)) await writeFilesOf(await readPage(join(PAGES, page)), join(folder, 'src'));
   await installPacked(folder);
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   const compiled = await run(process.execPath, [tsc], { cwd: folder }).catch((error: { stdout: string }) => error);
@@ -67,15 +68,6 @@ afterEach(async () => {
   for (const child of started.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
   for (const server of servers.splice(0)) server.close();
 });
-
-/** A block whose first line is a comment with a file's name is that file. */
-async function writeFilesOf(page: string): Promise<void> {
-  for (const [, name = '', text = ''] of page.matchAll(/^```(?:ts|yaml)\n(?:\/\/|#) ([\w./-]+)\n(.*?)^```/gms)) {
-    const path = join(folder, 'src', name);
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, text);
-  }
-}
 
 /** A server whose answers the test gives, one for each request. */
 async function serverOf(answer: (request: IncomingMessage, response: ServerResponse, n: number) => void) {
@@ -315,7 +307,7 @@ describe('commands of the recipes', () => {
     const place = await mkdtemp(join(tmpdir(), 'holdfast-commands-'));
     const store = join(place, 'tasks.db');
     await holdfast(place, 'enqueue', 'push', '{}', '--store', store, '--quiet');
-    const pages = await Promise.all((await readdir(PAGES)).map((page) => readFile(join(PAGES, page), 'utf8')));
+    const pages = await Promise.all((await readdir(PAGES)).map((page) => readPage(join(PAGES, page))));
     const lines = pages
       .flatMap((page) => [...page.matchAll(/^```sh\n(.*?)^```/gms)].flatMap(([, block = '']) => block.split('\n')))
       .map((line) => line.replace(/ +(#|\|\|).*/, ''))

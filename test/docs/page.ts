@@ -52,7 +52,7 @@ function comparable(output: string): string {
     .replace(/just now|now\b|\d+m?s ago/g, 'JUST')
     .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( ?UTC|Z)?/g, 'TIME')
     .replace(/\b\d\d:\d\d:\d\d\b( UTC)?/g, 'TIME')
-    .replace(/(\d+ ?(ms|s|m|h|d|min|day|days)\b ?)+/g, 'DURATION ')
+    .replace(/(\d+(\.\d+)? ?(ms|s|m|h|d|min|day|days)\b ?)+/g, 'DURATION ')
     .replace(/\d+(\.\d+)?/g, '0')
     .replace(/[─-]{3,}/g, '---')
     .replace(/[ \t]+/g, ' ')

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { type Project, test } from './cli-process.ts';
+import { ON_TERMINAL, type Project, test } from './cli-process.ts';
 
 /** Ten dead tasks of the type `sync` and five that wait, of two sources; one more needs a person. */
 async function tasks(project: Project): Promise<void> {
@@ -57,6 +57,31 @@ describe.concurrent('with a filter', () => {
     expect((await groups('queue:x')).stderr).toContain(
       '"queue" cannot be used here, at column 1\n       queue:x\n       ^^^^^ keys: type, source, reason',
     );
+  });
+
+  test('Ctrl-C stops an action between two batches, and says how to go on', async ({ project }) => {
+    const count = 20_000;
+    const lines = Array.from({ length: count }, (_, n) =>
+      JSON.stringify({ type: 'report', key: `k${n}`, payload: {} }),
+    );
+    project.write('many.jsonl', `${lines.join('\n')}\n`);
+    expect(await project.run('import', 'many.jsonl', '-q')).toMatchObject({ exit: 0, stderr: '' });
+    const holding = project.start(['hold', 'type:report', '--yes'], { under: ON_TERMINAL });
+    await holding.says(` of ${count}`);
+    holding.type('\u0003');
+    const { exit, stdout } = await holding.ended;
+
+    expect(exit).toBe(130);
+    const held = Number(/stopped: (\d+) of 20000 tasks were held, the others are unchanged/.exec(stdout)?.[1]);
+    expect(held % 100).toBe(0);
+    expect(stdout).toContain('go on: holdfast hold type:report');
+    const { document } = await project.json<{ by_state: { held: number; ready: number } }>('status');
+    expect(document.by_state).toMatchObject({ held, ready: count - held });
+    expect(await project.run('hold', 'type:report', '--yes', '-q')).toMatchObject({
+      exit: 0,
+      stdout: `${count - held} tasks held\n`,
+      stderr: '',
+    });
   });
 
   test('db prune removes what has ended and matches', async ({ project }) => {

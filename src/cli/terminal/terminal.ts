@@ -45,7 +45,8 @@ export class Channel {
   get columns(): number {
     if (!this.isTerminal) return Number.POSITIVE_INFINITY;
     const given = Number(this.#environment.COLUMNS);
-    return Number.isInteger(given) && given > 0 ? given : (this.#sink.columns ?? 80);
+    // A terminal that does not know its size says 0.
+    return Number.isInteger(given) && given > 0 ? given : this.#sink.columns || 80;
   }
 
   /** Writes one line. Text of a task must have been made visible before. */

@@ -15,7 +15,8 @@ describe('a forecast', () => {
   test('is the decision, with bounds that hold for every random number', () => {
     fc.assert(
       fc.property(policies, outcomes, rolls, (some, outcome, roll) => {
-        const policy = definePolicy({ giveUpAfter: 'none' }, some);
+        // Near these two limits the random number decides whether a task ends; a forecast is without chance.
+        const policy = definePolicy({ giveUpAfter: 'none', maxTotalDelay: 'none' }, some);
         const decision = decide(UNTRIED, outcome, policy, roll);
         const { decision: foreseen, delay } = foresee(UNTRIED, outcome, policy);
         expect([foreseen.next, foreseen.because.step]).toEqual([decision.next, decision.because.step]);
@@ -38,6 +39,20 @@ describe('a forecast', () => {
     expect(foresee(UNTRIED, failing('timeout'), policy)).toMatchObject({
       decision: { next: 'scheduled' },
       delay: { nominal: HOUR, low: HOUR / 2, high: HOUR },
+    });
+  });
+
+  test('does not depend on chance near the longest wait in all', () => {
+    const policy = definePolicy({
+      backoff: { kind: 'fixed', delay: HOUR },
+      jitter: { kind: 'proportional', factor: 0.1 },
+      maxTotalDelay: '1h',
+    });
+    expect(decide(UNTRIED, failing('timeout'), policy, 0)).toMatchObject({ next: 'scheduled' });
+    expect(decide(UNTRIED, failing('timeout'), policy, 0.9)).toMatchObject({ because: { step: 'max_total_delay' } });
+    expect(foresee(UNTRIED, failing('timeout'), policy)).toMatchObject({
+      decision: { next: 'scheduled' },
+      delay: { nominal: HOUR, low: 54 * MINUTE, high: 66 * MINUTE },
     });
   });
 });

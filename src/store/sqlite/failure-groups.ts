@@ -1,4 +1,5 @@
 import type { FailureGroup, Sightings } from '../../failure/groups.ts';
+import { readStored } from '../../stored-json.ts';
 import { type FailureStore, MOST_FAILURE_GROUPS } from '../failure-groups.ts';
 import type { Counting } from './counters.ts';
 import type { Sql } from './driver.ts';
@@ -24,7 +25,7 @@ export class SqliteFailures implements FailureStore {
           'SELECT id, at, seen FROM hf_failure_entries ORDER BY id LIMIT ?',
           most,
         )
-        .map(({ id, at, seen }) => ({ id, at, sightings: JSON.parse(seen) as Sightings })),
+        .map(({ id, at, seen }) => ({ id, at, sightings: sightingsIn(seen) })),
     }));
   }
 
@@ -34,7 +35,7 @@ export class SqliteFailures implements FailureStore {
     return this.#parts.read((sql) =>
       sql
         .column<string>(`SELECT data FROM hf_failure_groups ${where} ORDER BY last_at DESC, id`, ...values)
-        .map((data) => JSON.parse(data) as FailureGroup),
+        .flatMap(groupsIn),
     );
   }
 
@@ -60,6 +61,20 @@ export class SqliteFailures implements FailureStore {
       return true;
     });
   }
+}
+
+/** A damaged entry counts nothing, and is removed with the others. */
+function sightingsIn(text: string): Sightings {
+  const { samples, seen } = readStored<Partial<Sightings>>(text, 'seen', [], {});
+  return samples && Array.isArray(seen) ? { samples, seen } : { samples: {}, seen: [] };
+}
+
+/** A damaged group is left out, so that the others can be read. Its next failure makes it anew. */
+function groupsIn(text: string): readonly FailureGroup[] {
+  const group = readStored<Partial<FailureGroup>>(text, 'data', [], {});
+  return group.id === undefined || group.retries === undefined || !Array.isArray(group.actions)
+    ? []
+    : [group as FailureGroup];
 }
 
 function revisionOf(sql: Sql): number {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Context, Hono } from 'hono';
-import { InvalidInputError } from '../errors.ts';
+import { type InvalidConfigError, InvalidInputError } from '../errors.ts';
 import { checkLog, harmless, type Logger, silent } from '../log.ts';
 import { list, name, oneOf, refuseUnknown } from '../options.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
@@ -53,6 +53,8 @@ export interface InnerOptions extends DashboardOptions {
   readonly command?: (words: string) => string;
   /** The folder of the built pages. */
   readonly pages?: string;
+  /** The configuration that applies to the command line, if it has errors. */
+  readonly refusedConfig?: () => Promise<InvalidConfigError | undefined>;
 }
 
 /** A dashboard that any server can mount: it answers requests of the web standard. */
@@ -62,7 +64,17 @@ export interface Dashboard {
   readonly close: () => Promise<void>;
 }
 
-const OPTIONS = ['authorize', 'basePath', 'readOnly', 'environment', 'hosts', 'log', 'command', 'pages'];
+const OPTIONS = [
+  'authorize',
+  'basePath',
+  'readOnly',
+  'environment',
+  'hosts',
+  'log',
+  'command',
+  'pages',
+  'refusedConfig',
+];
 
 const API = 'api/v1/';
 
@@ -76,7 +88,7 @@ const LARGEST_BODY = 2 * 1024 * 1024;
  */
 export function createDashboard(holdfast: Holdfast, options: DashboardOptions): Dashboard {
   refuseUnknown(options, OPTIONS, 'createDashboard');
-  const { readOnly = false, environment, hosts, log = silent, command, pages } = options as InnerOptions;
+  const { readOnly = false, environment, hosts, log = silent, command, pages, refusedConfig } = options as InnerOptions;
   const basePath = basePathFrom(options.basePath);
   const authorize = authorizeFrom(options.authorize);
   oneOf(readOnly, [true, false], 'readOnly');
@@ -84,7 +96,7 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
   if (hosts !== undefined) list(hosts, 'hosts', name);
   checkLog(log);
   const commands = { command: command ?? ((words: string) => `holdfast ${words}`) };
-  const site: Site = { holdfast, commands, readOnly, environment, basePath };
+  const site: Site = { holdfast, commands, readOnly, environment, basePath, refusedConfig };
   const files = new Pages(pages ?? builtPages());
   const quiet = harmless(log);
   const live = new Live(holdfast);

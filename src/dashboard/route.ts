@@ -1,4 +1,5 @@
 import type { CommandLine } from '../documents/command-line.ts';
+import type { InvalidConfigError } from '../errors.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
 import type { Fields, Values } from './fields.ts';
 import type { Actor, Permission } from './permissions.ts';
@@ -8,6 +9,8 @@ export interface Site {
   readonly holdfast: Holdfast;
   readonly commands: CommandLine;
   readonly readOnly: boolean;
+  /** The configuration of the command line, if it has errors. */
+  readonly refusedConfig: (() => Promise<InvalidConfigError | undefined>) | undefined;
   readonly environment: string | undefined;
   /** Such as `/ops/holdfast/`; undefined if nobody said it. */
   readonly basePath: string | undefined;

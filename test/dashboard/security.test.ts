@@ -141,6 +141,32 @@ test('scripts in names and errors are only text in JSON, and large errors and bo
   expect((await act('tasks', `{"type": "work", "__proto__": {"x": 1}}`)).status).toBe(400);
 });
 
+test('a secret in an error is in no answer', async () => {
+  const kit = await open({ tasks: [work] });
+  const secrets = ['hunter2secret', 'sk-live-0123456789abcdef', 'eyJhbGciOiJIUzI1NiJ9.abc.def'];
+  const [password, key, token] = secrets;
+  await kit.holdfast.enqueue(
+    work,
+    `401 from https://ann:${password}@bank.example/?api_key=${key}: Authorization: Bearer ${token}`,
+  );
+  await kit.drain();
+  // The input is the task's own: only its error is looked at.
+  const { id } = (await kit.holdfast.list())[0] as { id: number };
+  const { get } = callsOf(kit.holdfast);
+  const { task: _, ...shown } = (await get(`tasks/${id}`)).json;
+  const { task: __, ...explained } = (await get(`tasks/${id}/explain`)).json;
+  const [{ input: ___, ...listed }] = (await get('tasks')).json.items;
+  const seen = [
+    shown,
+    explained,
+    listed,
+    (await get('failures')).json,
+    (await get('status')).json,
+    (await get('sources')).json,
+  ];
+  for (const secret of secrets) expect(JSON.stringify(seen)).not.toContain(secret);
+});
+
 test('an unexpected error says nothing of itself, and is in the log', async () => {
   const kit = await open({ tasks: [work] });
   const lines: unknown[] = [];

@@ -28,6 +28,13 @@ describe('holdfast ui', () => {
     const page = await fetch(new URL('/tasks/1', url), { headers: { cookie } });
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<base href="../">')]);
 
+    // A configuration with errors needs attention here too, as in `holdfast status`.
+    project.write('holdfast.yaml', 'types: { x: { retry: { maxAtempts: 3 } } }\n');
+    const { attention } = (await (await fetch(api('status'), { headers: { cookie } })).json()) as {
+      attention: object[];
+    };
+    expect(attention).toMatchObject([{ kind: 'config_refused' }]);
+
     const stream = await fetch(api('events'), { headers: { cookie } });
     expect(stream.headers.get('content-type')).toBe('text/event-stream');
     const noted = await fetch(api('tasks/1/retry'), {

@@ -13,6 +13,7 @@ import { EXIT } from '../exit-codes.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { openBrowser } from '../foreground/open-browser.ts';
 import { withHoldfast } from '../opening/open-holdfast.ts';
+import { readConfig } from '../opening/read-config.ts';
 import { usage } from '../problem.ts';
 import { onInterrupt } from '../terminal/interrupts.ts';
 
@@ -70,6 +71,7 @@ async function ui(cli: Cli, flags: Flags): Promise<number> {
       authorize: allowAnyone ? () => cli.actor : login.authorize,
       readOnly,
       command: (words) => cli.command(words),
+      refusedConfig: async () => (await readConfig(cli))?.refused,
       ...(environment !== undefined && { environment }),
       ...(isLocal && { hosts: LOOPBACK_NAMES }),
     };

@@ -8,9 +8,9 @@ export const STATUS: readonly Route[] = [
     summary: 'what needs attention first, how many tasks are in each state, and the workers',
     needs: 'view',
     answer: 'status',
-    run: async ({ holdfast, commands }) => ({
+    run: async ({ holdfast, commands, refusedConfig }) => ({
       exit: 0,
-      ...statusContent(holdfast.describe().where, await seenStatus(commands, holdfast, undefined, true)),
+      ...statusContent(holdfast.describe().where, await seenStatus(commands, holdfast, await refusedConfig?.(), true)),
     }),
   }),
 ];

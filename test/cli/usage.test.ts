@@ -70,6 +70,7 @@ describe('what cannot be meant is refused before anything is opened', () => {
     ['run --at someday -- true', '--at is not a time'],
     ['run --within awhile -- true', '--within must be a duration'],
     ['run --key= -- true', '--key must be a text'],
+    ['run --unique= -- true', '--unique must be a text'],
     ['run --queue= -- true', '--queue must be a text'],
     ['run --env NO_SUCH_VARIABLE -- true', '--env NO_SUCH_VARIABLE'],
     ['run --env =x -- true', '--env =x'],

@@ -143,6 +143,7 @@ describe.concurrent('holdfast mv', () => {
     ['one name for two', ['a', 'to/../a', 'to'], 'would both become'],
     ['nothing to do', ['a', '.'], 'is there already'],
     ['one key for two', ['--key', 'k', 'a', 'b', 'to'], '--key names one task, and there are 2 sources'],
+    ['one unique key for two', ['--unique', 'k', 'a', 'b', 'to'], '--unique names one task, and there are 2 sources'],
     ['an empty path', ['', 'to'], 'an empty path was given'],
     ['two policies', ['--plain', '--policy', 'standard', 'a', 'to'], '--plain and --policy contradict'],
   ])('records nothing for %s', async ([_, args, why], { project }) => {

@@ -110,17 +110,23 @@ describe.concurrent('holdfast enqueue', () => {
     const again = await project.run('enqueue', 'sync_mailbox', '{"mailbox":"INBOX"}', '--key', 'm');
     expect(again).toMatchObject({ exit: 0, stdout: '○ #1 queued (imap:INBOX)\n' });
     expect(again.stderr).toContain('#1 has the key m already, so nothing new was recorded.');
+    await project.run('cancel', '1');
+    await project.run('enqueue', 'sync_mailbox', '--unique', 'inbox');
+    const unique = await project.run('enqueue', 'sync_mailbox', '--unique', 'inbox');
+    expect(unique.stderr).toContain('#2 has the unique key inbox already, so nothing new was recorded.');
+    await project.run('cancel', '2');
+    expect(await project.run('enqueue', '-q', 'sync_mailbox', '--unique', 'inbox')).toMatchObject({ stdout: '3\n' });
     const typo = await project.run('enqueue', 'sync_mailbx', '-q', '--delay', '10m');
-    expect(typo).toMatchObject({ exit: 0, stdout: '2\n' });
+    expect(typo).toMatchObject({ exit: 0, stdout: '4\n' });
     expect(typo.stderr).toBe(
-      'This store has never had a task of the type sync_mailbx; did you mean sync_mailbox? Then: holdfast cancel 2\n',
+      'This store has never had a task of the type sync_mailbx; did you mean sync_mailbox? Then: holdfast cancel 4\n',
     );
     const { document } = await project.json('enqueue', 'sync_mailbox', '[1]', '--priority', '7', '--no-idempotent');
     expect(document).toMatchObject({
       schema: 'holdfast.enqueue/v1',
       created: true,
       known_type: true,
-      task: { id: 3, input: [1], priority: 7, idempotent: false },
+      task: { id: 5, input: [1], priority: 7, idempotent: false },
     });
   });
 

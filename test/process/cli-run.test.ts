@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import { test } from './cli-process.ts';
 
@@ -113,6 +114,24 @@ describe.concurrent('holdfast run', () => {
     expect(readFileSync(project.path('log'), 'utf8')).toBe('ran\n');
     const { document } = await project.json<Record<string, unknown>>('run', ...args.slice(1));
     expect(document).toMatchObject({ schema: 'holdfast.run/v1', created: false, exit: 0, task: { id: 1 } });
+  });
+
+  test('with a unique key does not run twice at the same time', async ({ project }) => {
+    const args = ['run', '--unique', 'backup', '--no-idempotent', '--', 'sh', '-c', 'echo ran >> log; read line < go'];
+    execFileSync('mkfifo', [project.path('go')]);
+    const first = project.start(args);
+    await first.says('▶ #1');
+    const second = project.start(args);
+    await second.says('#1 has the unique key backup already, so nothing new was recorded.');
+    const detached = await project.run('run', '-b', ...args.slice(1));
+    expect(detached).toMatchObject({ exit: 0, stdout: expect.stringContaining('#1 running') });
+    writeFileSync(project.path('go'), 'go\n');
+    expect((await first.ended).exit).toBe(0);
+    expect((await second.ended).exit).toBe(0);
+    expect(readFileSync(project.path('log'), 'utf8')).toBe('ran\n');
+    // The task has ended, so the key is free.
+    const next = await project.run('run', '-bq', ...args.slice(1));
+    expect(next).toMatchObject({ exit: 0, stdout: '2\n' });
   });
 
   test('with the key of a task that is dead says so, and ends as that task did', async ({ project }) => {

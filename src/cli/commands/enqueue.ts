@@ -10,7 +10,15 @@ import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { readStdin } from '../flags/given.ts';
 import { span } from '../flags/moment.ts';
-import { enqueueOptions, foundByKey, hintAtWorkers, nameFlag, recordedLine } from '../flags/record-flags.ts';
+import {
+  enqueueOptions,
+  foundByKey,
+  hintAtWorkers,
+  KEY,
+  nameFlag,
+  recordedLine,
+  UNIQUE,
+} from '../flags/record-flags.ts';
 import { withHoldfast } from '../opening/open-holdfast.ts';
 import { type Problem, usage } from '../problem.ts';
 import { nearest } from '../suggest.ts';
@@ -19,6 +27,7 @@ interface Flags {
   readonly queue?: string;
   readonly source?: string;
   readonly key?: string;
+  readonly unique?: string;
   readonly delay?: string;
   readonly priority?: string;
   readonly idempotent?: boolean;
@@ -30,7 +39,8 @@ export function declare(command: Command): void {
     .argument('[json]')
     .option('--queue <name>', 'the queue (default: default)')
     .option('--source <name>', 'the failure domain that it touches, such as imap:INBOX (default: its type)')
-    .option('--key <key>', 'a second call with the same key records nothing new')
+    .option(...KEY)
+    .option(...UNIQUE)
     .option('--delay <duration>', 'due so long from now, such as 10m')
     .option('--priority <number>', '0 (default) to 4095; higher goes first in queues that are ordered so')
     .option('--idempotent', 'running it twice does no harm')
@@ -57,7 +67,7 @@ async function enqueue(cli: Cli, [type = '', json]: readonly string[], flags: Fl
     const isKnown = await isKnownType(holdfast, type);
     const { id, created } = await holdfast.enqueue<unknown>(type, input, options);
     const task = await holdfast.get(id);
-    if (!created) foundByKey(cli, task, input);
+    if (!created) foundByKey(cli, task, input, flags);
     else if (!isKnown) await warnOfNewType(cli, holdfast, type, id);
     if (cli.terminal.json) {
       cli.terminal.document(documentOf('enqueue', enqueueContent(task, created, isKnown)));

@@ -35,8 +35,11 @@ that may not be moved, is tried again as long as its policy says.`,
 
 async function mv(cli: Cli, paths: readonly string[], flags: Flags): Promise<number> {
   const moves = movesFrom(paths, cli.cwd);
-  if (flags.key !== undefined && moves.length > 1) {
-    throw usage(`--key names one task, and there are ${moves.length} sources`, { hints: ['one call for each source'] });
+  for (const name of ['key', 'unique'] as const) {
+    if (flags[name] === undefined || moves.length < 2) continue;
+    throw usage(`--${name} names one task, and there are ${moves.length} sources`, {
+      hints: ['one call for each source'],
+    });
   }
   if (flags.plain && flags.policy !== undefined) throw usage('--plain and --policy contradict each other: choose one');
   // A key may belong to a move that is done, whose source does not exist any more.

@@ -76,7 +76,7 @@ Exit codes
   126  the command may not be executed        127  it was not found
   75   not finished yet: detached, or --timeout is over
   2    usage
-A --key that is there already gives the exit code of its task.`;
+A --key or --unique key that another task has: this command waits for that task, and ends with its exit code.`;
 
 async function run(cli: Cli, argv: readonly string[], flags: Flags): Promise<number> {
   const input = commandFrom(cli, argv, flags);

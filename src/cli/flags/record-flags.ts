@@ -20,6 +20,7 @@ import { type PolicyFlags, policyLayer, wholeNumberFlag } from './policy-flags.t
 export interface RecordFlags extends PolicyFlags {
   readonly detach?: boolean;
   readonly key?: string;
+  readonly unique?: string;
   readonly queue?: string;
   readonly priority?: string;
   readonly within?: string;
@@ -29,11 +30,19 @@ export interface RecordFlags extends PolicyFlags {
 
 const ATTEMPT_TIMEOUT = 'stop an attempt that is silent for so long (default: 1h), or none';
 
+export const KEY = ['--key <key>', 'a second call with the same key records nothing new'] as const;
+
+export const UNIQUE = [
+  '--unique <key>',
+  'nothing new is recorded while another task with this unique key has not ended',
+] as const;
+
 export function addRecordFlags(command: Command, attemptTimeout = ATTEMPT_TIMEOUT): void {
   command
     .optionsGroup('What is recorded')
     .option('-b, --detach', 'only record it, for a worker or `holdfast resume`')
-    .option('--key <key>', 'a second call with the same key records nothing new')
+    .option(...KEY)
+    .option(...UNIQUE)
     .option('--queue <name>', 'the queue (default: default)')
     .option('--priority <number>', '0 (default) to 4095; higher goes first in queues that are ordered so')
     .option('--at <time>', 'not before this time')
@@ -60,6 +69,7 @@ export function enqueueOptions(
   const layer = policyLayer(flags, ofType, chosen);
   return {
     ...(flags.key !== undefined && { key: nameFlag(flags.key, '--key') }),
+    ...(flags.unique !== undefined && { unique: { key: nameFlag(flags.unique, '--unique') } }),
     ...(flags.queue !== undefined && { queue: nameFlag(flags.queue, '--queue') }),
     ...(flags.priority !== undefined && {
       priority: wholeNumberFlag(flags.priority, '--priority', 0, HIGHEST_PRIORITY),
@@ -76,10 +86,17 @@ export function nameFlag(text: string, flag: string): string {
   throw usage(`${flag} must be a text of 1 to 255 characters without control characters, got "${visible(text)}"`);
 }
 
-/** Says that a task with this key exists, and shows its input if it differs. */
-export function foundByKey(cli: Cli, task: Task, input: unknown): void {
+/** Says that a task with this key or unique key exists, and shows its input if it differs. */
+export function foundByKey(
+  cli: Cli,
+  task: Task,
+  input: unknown,
+  { key, unique }: Pick<RecordFlags, 'key' | 'unique'>,
+): void {
   const { terminal } = cli;
-  terminal.note(`#${task.id} has the key ${visible(task.key ?? '')} already, so nothing new was recorded.`);
+  // `key` is checked first.
+  const has = key !== undefined && key === task.key ? `key ${visible(key)}` : `unique key ${visible(unique ?? '')}`;
+  terminal.note(`#${task.id} has the ${has} already, so nothing new was recorded.`);
   if (!isDeepStrictEqual(task.input, JSON.parse(JSON.stringify(input)))) {
     terminal.note(`  its input is different: ${summaryOf(task)}`);
   }

@@ -55,7 +55,7 @@ export async function recordAndWork(cli: Cli, work: WorkToRecord): Promise<numbe
       if (!flags.detach) detacher.listen();
     });
     const [first] = tasks as [Task];
-    if (!created) foundByKey(cli, first, inputs[0]);
+    if (!created) foundByKey(cli, first, inputs[0], flags);
     if (flags.detach || (!created && hasEnded(first.state))) return endUnworked(cli, holdfast, work, tasks, created);
 
     const worked = await workHere(cli, foreground, tasks, {

@@ -9,7 +9,7 @@ import { bodyOf, readFields, readPath, readQuery } from './fields.ts';
 import { limitedBody, refuseForms, refuseOtherHosts, refuseOtherSites, SECURITY_HEADERS } from './guards.ts';
 import { Live } from './live.ts';
 import { builtPages, etagOf, isKnown, Pages } from './page.ts';
-import { type Actor, mustHave, type Permission, USUAL_PERMISSIONS } from './permissions.ts';
+import { type Actor, ALL_PERMISSIONS, mustHave, type Permission, USUAL_PERMISSIONS } from './permissions.ts';
 import { ApiProblem, isUnexpected, problemResponse, readOnlyProblem } from './problems.ts';
 import type { Route, Site } from './route.ts';
 import { ROUTES } from './routes/index.ts';
@@ -112,7 +112,7 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
     const actor = await actorOf(req.raw, authorize);
     if (actor instanceof Response) return actor;
     mustHave(actor, 'view');
-    return live.stream();
+    return req.raw.method === 'HEAD' ? live.headers() : live.stream();
   });
   app.get(`/${API}openapi.json`, async ({ req }) => {
     refuseOtherSites(req.raw);
@@ -193,13 +193,24 @@ function jsonResponse(request: Request, document: object): Response {
 
 /** Who asks. @throws ApiProblem if nobody is let in. */
 async function actorOf(request: Request, authorize: Authorize): Promise<Actor | Response> {
-  const who = await authorize(request);
-  if (who === undefined || who instanceof Response) {
-    if (who) return who;
+  const who: unknown = await authorize(request);
+  if (who instanceof Response) return who;
+  if (who === undefined || who === null || who === false || who === '') {
     throw new ApiProblem('unauthorized', 'The dashboard does not know who you are, or does not let you in.');
   }
-  const { name, can = USUAL_PERMISSIONS } = typeof who === 'string' ? { name: who } : who;
-  return { name, can: new Set(can) };
+  return actorFrom(who);
+}
+
+/** @throws Error for anything that names nobody, such as `true`: the program that mounts the dashboard has a mistake, so nobody is let in. */
+function actorFrom(who: unknown): Actor {
+  const { name: given, can = USUAL_PERMISSIONS } = (typeof who === 'string' ? { name: who } : who) as DashboardUser;
+  try {
+    const permissions = list(can, 'can', (one, what) => oneOf(one as Permission, ALL_PERMISSIONS, what));
+    return { name: name(given, 'name'), can: new Set(permissions) };
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new Error(`\`authorize\` must return a name, { name, can }, a Response or undefined: ${message}`, { cause });
+  }
 }
 
 const anyone: Authorize = () => 'anyone';

@@ -112,13 +112,14 @@ export function optional<T>(field: Field<T>): Field<T | undefined> {
 
 /** Reads the parameters of a query: all of them are texts. @throws InvalidInputError also for an unknown or repeated one. */
 export function readQuery<F extends Fields>(fields: F, given: URLSearchParams): Values<F> {
-  const values: Record<string, unknown> = {};
-  for (const key of new Set(given.keys())) {
-    const [value, ...more] = given.getAll(key);
+  const values = [...new Set(given.keys())].map((key) => {
+    const [value, ...more] = given.getAll(key) as [string, ...string[]];
     if (more.length > 0) throw new InvalidInputError(`The parameter ${key} is given ${more.length + 1} times.`);
-    values[key] = fields[key] && writtenValue(fields[key], value as string);
-  }
-  return readFields(fields, values, 'The query');
+    // Every object has a member such as `constructor`.
+    const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
+    return [key, field && writtenValue(field, value)];
+  });
+  return readFields(fields, Object.fromEntries(values), 'The query');
 }
 
 /** Reads parameters of a path. */

@@ -16,6 +16,8 @@ const MOST_SOURCES = 100;
 /** How many messages wait for a page that reads slowly. */
 const MOST_UNREAD = 16;
 
+const HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' };
+
 /** What pages are told of. */
 const TOPICS = ['tasks', 'sources'] as const;
 type Topic = (typeof TOPICS)[number];
@@ -61,9 +63,12 @@ export class Live {
       },
       { highWaterMark: MOST_UNREAD },
     );
-    return new Response(body, {
-      headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
-    });
+    return new Response(body, { headers: HEADERS });
+  }
+
+  /** Only the headers of a stream. */
+  headers(): Response {
+    return new Response(null, { headers: HEADERS });
   }
 
   /** Ends all streams. */

@@ -31,7 +31,8 @@ export function tokenLogin({ user, token, onUsed }: TokenOptions): { readonly au
         onUsed?.(query());
       }
       url.searchParams.delete('token');
-      return entered(`${url.pathname}${url.search}`, session);
+      // `//evil.example` would lead to another server.
+      return entered(`${url.pathname.replace(/^\/+/, '/')}${url.search}`, session);
     }
     const bearer = /^Bearer (.+)$/i.exec(request.headers.get('authorization') ?? '')?.[1];
     if (bearer !== undefined) return token !== undefined && same(bearer, token) ? user : undefined;

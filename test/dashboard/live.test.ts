@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { defineTask } from '../../src/worker/define-task.ts';
 import { useKits } from '../worker/scene.ts';
 import { callsOf, ORIGIN } from './calls.ts';
@@ -41,4 +41,20 @@ test('open pages are told that something changed, and one loop looks at the stor
   await Promise.all(others.map((reader) => reader.cancel()));
   await dashboard.close();
   expect(await first?.read()).toEqual({ done: true, value: undefined });
+});
+
+test('a question for only the headers of the live view opens none', async () => {
+  const kit = await open({ tasks: [work] });
+  const { dashboard } = callsOf(kit.holdfast);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const { status, headers } = await dashboard.fetch(new Request(`${ORIGIN}/api/v1/events`, { method: 'HEAD' }));
+  expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+  expect(vi.getTimerCount()).toBe(0);
+  const { body } = await dashboard.fetch(new Request(`${ORIGIN}/api/v1/events`));
+  expect(vi.getTimerCount()).toBeGreaterThan(0);
+  await body?.cancel();
+  expect(vi.getTimerCount()).toBe(0);
 });

@@ -167,6 +167,36 @@ test('a secret in an error is in no answer', async () => {
   for (const secret of secrets) expect(JSON.stringify(seen)).not.toContain(secret);
 });
 
+test('parameters with names that every object has are unknown parameters', async () => {
+  const kit = await open({ tasks: [work] });
+  const { get } = callsOf(kit.holdfast);
+  for (const key of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+    const { status, json } = await get(`tasks?${key}=x`);
+    expect([key, status, json.code, json.detail]).toEqual([key, 400, 'invalid_input', expect.stringContaining(key)]);
+  }
+});
+
+test('whatever `authorize` returns that names nobody lets nobody in', async () => {
+  const kit = await open({ tasks: [work] });
+  const answerTo = async (who: unknown, path = 'tasks') =>
+    (await callsOf(kit.holdfast, { authorize: () => who as never }).get(path)).status;
+  for (const nobody of [undefined, null, false, '']) {
+    for (const path of ['tasks', 'me', 'events', 'openapi.json', '/']) {
+      expect([nobody, path, await answerTo(nobody, path)]).toEqual([nobody, path, 401]);
+    }
+  }
+  // A mistake in the program that mounts it: an error in its log, and nobody is let in.
+  const mistakes = [true, 1, {}, [], { name: '' }, { name: undefined }, { name: 7 }, { id: 'ann' }];
+  const lists = ['view', ['View'], ['view', undefined], { view: true }, null].map((can) => ({ name: 'ann', can }));
+  for (const mistake of [...mistakes, ...lists]) {
+    for (const path of ['tasks', 'events', '/']) {
+      expect([mistake, path, await answerTo(mistake, path)]).toEqual([mistake, path, 500]);
+    }
+  }
+  expect(await answerTo({ name: 'ann', can: [] })).toBe(403);
+  expect(await answerTo({ name: 'ann', can: undefined })).toBe(200);
+});
+
 test('an unexpected error says nothing of itself, and is in the log', async () => {
   const kit = await open({ tasks: [work] });
   const lines: unknown[] = [];
@@ -201,6 +231,13 @@ test('a link with a token lets one browser in, once; programs show a token of th
   expect((await get(`/${link}`)).status).toBe(401);
   expect(queries).toEqual([query()]);
   expect((await get(`/${query()}`)).status).toBe(303);
+
+  // The link leads nowhere but to this server.
+  for (const path of ['//evil.example/', '///evil.example', '/\\evil.example/']) {
+    const away = await authorize(new Request(`${ORIGIN}${path}${query()}`));
+    const location = (away as Response).headers.get('location') as string;
+    expect([path, new URL(location, ORIGIN).origin]).toEqual([path, ORIGIN]);
+  }
 
   const own = callsOf(kit.holdfast, {
     authorize: tokenLogin({ user: { name: 'ann' }, token: 'a-long-text-of-mine' }).authorize,

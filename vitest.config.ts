@@ -18,7 +18,11 @@ const WHO_PAYS = ['test/who-pays/**/*.test.ts'];
 const WAITING = ['test/process/{outage,redrive}.test.ts'];
 
 /** Those of them that `npm test` runs: the others are `npm run test:processes`, for all together take too long. */
-const SLICE = ['test/docs/**/*.test.ts', 'test/mistakes/compiler.test.ts', 'test/process/{durability,worker}.test.ts'];
+const SLICE = [
+  'test/docs/{declarations,importing,links,package,policies,readme,reference}.test.ts',
+  'test/mistakes/compiler.test.ts',
+  'test/process/{durability,worker}.test.ts',
+];
 
 /** Node's own SQLite, which Node 20 does not have. A part of the tests that newer versions of Node run. */
 const NODE_SQLITE = ['test/node-sqlite/**/*.test.ts'];

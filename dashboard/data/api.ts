@@ -1,3 +1,5 @@
+import { key } from './session.ts';
+
 /** The answer that the server gives instead of a document: what is wrong, why, and what to do. */
 export class Problem extends Error {
   readonly status: number;
@@ -24,13 +26,14 @@ export async function get<Document>(path: string, signal?: AbortSignal): Promise
 
 /** Does something. @throws Problem. */
 export async function post<Document>(path: string, body: object): Promise<Document> {
-  const headers = { 'content-type': 'application/json', 'x-holdfast': '1' };
+  const headers = { 'content-type': 'application/json' };
   return answerOf(await sent(path, { method: 'POST', headers, body: JSON.stringify(body) }));
 }
 
-async function sent(path: string, init: RequestInit): Promise<Response> {
+async function sent(path: string, init: RequestInit & { headers?: Record<string, string> }): Promise<Response> {
+  const headers = { ...init.headers, 'x-holdfast': key };
   try {
-    return await fetch(new URL(`api/v1/${path}`, document.baseURI), init);
+    return await fetch(new URL(`api/v1/${path}`, document.baseURI), { ...init, headers });
   } catch (cause) {
     if (init.signal?.aborted) throw cause;
     throw new Problem(0, 'unreachable', 'The dashboard does not answer.', [

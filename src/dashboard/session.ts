@@ -1,5 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Authorize, DashboardUser } from './dashboard.ts';
+import { ACT_HEADER } from './guards.ts';
 import { text } from './page.ts';
 
 export interface TokenOptions {
@@ -11,14 +12,23 @@ export interface TokenOptions {
   readonly onUsed?: (query: string) => void;
 }
 
+/** Before the key in the fragment of an address, as `dashboard/data/session.ts` reads it. */
+const KEY_IN_FRAGMENT = 'key=';
+
 const COOKIE = 'holdfast_session';
+
+/** What needs no key: the shipped files of the pages, and the live view, which says only that something changed. */
+const NEEDS_KEY = /^\/+api\/(?!v1\/events$)/;
 
 /**
  * Lets in whoever opens a link with a token. The browser then has a cookie that no script and no other site can use, and that ends with
- * this process. It keeps other users of the same machine away.
+ * this process. It keeps other users of the same machine away. A browser shows its cookies to all ports of a machine, also to a server
+ * of another user, so the API needs a key besides: the link leads to a fragment with it, and the page keeps it where only pages
+ * of this port can read it.
  */
 export function tokenLogin({ user, token, onUsed }: TokenOptions): { readonly authorize: Authorize; query(): string } {
   const session = secret();
+  const key = secret();
   let once = secret();
   const query = () => `?token=${encodeURIComponent(token ?? once)}`;
   const authorize: Authorize = (request) => {
@@ -32,11 +42,15 @@ export function tokenLogin({ user, token, onUsed }: TokenOptions): { readonly au
       }
       url.searchParams.delete('token');
       // `//evil.example` would lead to another server.
-      return entered(`${url.pathname.replace(/^\/+/, '/')}${url.search}`, session);
+      return entered(`${url.pathname.replace(/^\/+/, '/')}${url.search}#${KEY_IN_FRAGMENT}${key}`, {
+        cookie: `${COOKIE}_${url.port}=${session}`,
+      });
     }
     const bearer = /^Bearer (.+)$/i.exec(request.headers.get('authorization') ?? '')?.[1];
     if (bearer !== undefined) return token !== undefined && same(bearer, token) ? user : undefined;
-    return cookiesOf(request).some((value) => same(value, session)) ? user : undefined;
+    if (!cookiesOf(request).some((value) => same(value, session))) return undefined;
+    if (NEEDS_KEY.test(url.pathname) && !same(request.headers.get(ACT_HEADER) ?? '', key)) return undefined;
+    return user;
   };
   return { authorize, query };
 }
@@ -54,20 +68,20 @@ function same(a: string, b: string): boolean {
   return timingSafeEqual(hash(a), hash(b));
 }
 
-/** Ports share cookies, so there may be one of another dashboard. */
+/** Ports share cookies, so there may be one of another dashboard: each has its port in its name. */
 function cookiesOf(request: Request): string[] {
   return (request.headers.get('cookie') ?? '').split(';').flatMap((pair) => {
     const [name, value = ''] = pair.trim().split('=');
-    return name === COOKIE ? [value] : [];
+    return name?.startsWith(COOKIE) ? [value] : [];
   });
 }
 
-function entered(location: string, session: string): Response {
+function entered(location: string, { cookie }: { readonly cookie: string }): Response {
   return new Response(null, {
     status: 303,
     headers: {
       location,
-      'set-cookie': `${COOKIE}=${session}; HttpOnly; SameSite=Strict; Path=/`,
+      'set-cookie': `${cookie}; HttpOnly; SameSite=Strict; Path=/`,
       'cache-control': 'no-store',
     },
   });

@@ -10,6 +10,8 @@ const TOKEN = 'a-token-of-the-tests-of-the-dashboard';
 /** A real `holdfast ui` on a store. */
 export interface RunningDashboard {
   readonly url: string;
+  /** Lets a browser in. */
+  readonly link: string;
   /** For the pages of a browser: they are let in. */
   readonly options: BrowserContextOptions;
   /** Does something through the API. */
@@ -24,6 +26,7 @@ export async function startDashboard(store: string, ...flags: readonly string[])
   const url = await addressOf(child);
   return {
     url,
+    link: `${url}?token=${TOKEN}`,
     options: { extraHTTPHeaders: { authorization: `Bearer ${TOKEN}` } },
     async post(path, body) {
       const headers = {

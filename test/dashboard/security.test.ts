@@ -222,12 +222,18 @@ test('a link with a token lets one browser in, once; programs show a token of th
 
   const link = query();
   const entered = await dashboard.fetch(new Request(`${ORIGIN}/tasks${link}&filter=state:dead`));
-  expect([entered.status, entered.headers.get('location')]).toEqual([303, '/tasks?filter=state%3Adead']);
+  expect([entered.status, entered.headers.get('location')]).toEqual([
+    303,
+    expect.stringMatching(/^\/tasks\?filter=state%3Adead#key=[\w-]{32}$/),
+  ]);
+  const key = entered.headers.get('location')?.split('#key=')[1] as string;
   const set = entered.headers.get('set-cookie') ?? '';
   expect(set).toMatch(/HttpOnly; SameSite=Strict; Path=\/$/);
   const cookie = set.split(';')[0] as string;
-  expect((await get('me', { cookie: `other=1; ${cookie}` })).json).toMatchObject({ actor: 'ann' });
-  expect((await get('me', { cookie: `${cookie}x` })).status).toBe(401);
+  const letIn = { 'x-holdfast': key };
+  expect((await get('me', { ...letIn, cookie: `other=1; ${cookie}` })).json).toMatchObject({ actor: 'ann' });
+  expect((await get('me', { ...letIn, cookie: `${cookie}x` })).status).toBe(401);
+  expect((await get('me', letIn)).status).toBe(401);
   expect((await get(`/${link}`)).status).toBe(401);
   expect(queries).toEqual([query()]);
   expect((await get(`/${query()}`)).status).toBe(303);
@@ -244,6 +250,38 @@ test('a link with a token lets one browser in, once; programs show a token of th
   });
   expect((await own.get('tasks', { authorization: 'Bearer a-long-text-of-mine' })).status).toBe(200);
   expect((await own.get('tasks', { authorization: 'Bearer another-text' })).status).toBe(401);
+});
+
+test('the cookie alone, which a browser shows to every port of the machine, reads nothing and does nothing', async () => {
+  const kit = await open({ tasks: [work] });
+  const { id } = await kit.holdfast.enqueue(work, 'x', { delay: '1h' });
+  const { authorize, query } = tokenLogin({ user: { name: 'ann' } });
+  const { get, act } = callsOf(kit.holdfast, { authorize });
+  const entered = await get(`/${query()}`);
+  const cookie = entered.headers.get('set-cookie')?.split(';')[0] as string;
+  // Another dashboard of the same machine has a cookie of its own.
+  expect(cookie).toMatch(/^holdfast_session_4815=/);
+  for (const path of ['tasks', 'me', `tasks/${id}`, 'openapi.json', 'nothing']) {
+    for (const key of [
+      {},
+      { 'x-holdfast': '1' },
+      { 'x-holdfast': '' },
+      { 'x-holdfast': cookie.split('=')[1] as string },
+    ]) {
+      expect([path, (await get(path, { cookie, ...key })).status]).toEqual([path, path === 'nothing' ? 404 : 401]);
+    }
+  }
+  for (const path of [
+    '/api/v1/tasks/',
+    '//api/v1/tasks',
+    '/api//v1/tasks',
+    '/api/v1/events/../tasks',
+    '/%61pi/v1/tasks',
+  ]) {
+    expect([path, (await get(path, { cookie })).text]).toEqual([path, expect.not.stringContaining('holdfast.list')]);
+  }
+  expect((await act(`tasks/${id}/cancel`, {}, { cookie })).status).toBe(401);
+  expect(await kit.holdfast.get(id)).toMatchObject({ state: 'scheduled' });
 });
 
 test('without a word about who may use it, no dashboard is made', async () => {

@@ -25,12 +25,13 @@ describe('holdfast ui', () => {
     expect(me).toMatchObject({ environment: 'staging', store: { kind: 'sqlite' }, permissions: { commands: true } });
     const entered = await fetch(url, { redirect: 'manual' });
     const cookie = (entered.headers.get('set-cookie') as string).split(';')[0] as string;
+    const key = new URL(entered.headers.get('location') as string, url).hash.replace('#key=', '');
     const page = await fetch(new URL('/tasks/1', url), { headers: { cookie } });
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<base href="../">')]);
 
     // A configuration with errors needs attention here too, as in `holdfast status`.
     project.write('holdfast.yaml', 'types: { x: { retry: { maxAtempts: 3 } } }\n');
-    const { attention } = (await (await fetch(api('status'), { headers: { cookie } })).json()) as {
+    const { attention } = (await (await fetch(api('status'), { headers: { cookie, 'x-holdfast': key } })).json()) as {
       attention: object[];
     };
     expect(attention).toMatchObject([{ kind: 'config_refused' }]);
@@ -39,7 +40,7 @@ describe('holdfast ui', () => {
     expect(stream.headers.get('content-type')).toBe('text/event-stream');
     const noted = await fetch(api('tasks/1/retry'), {
       method: 'POST',
-      headers: { cookie, ...ACT },
+      headers: { cookie, ...ACT, 'x-holdfast': key },
       body: JSON.stringify({ accept_duplicate: true, note: 'once more' }),
     });
     expect(((await noted.json()) as { items: object[] }).items).toMatchObject([{ from: 'succeeded', to: 'ready' }]);

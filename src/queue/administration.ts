@@ -107,7 +107,7 @@ export class Administration {
     return (await this.#store.schedules.list()).map(({ name }) => name);
   }
 
-  /** What happened to tasks: the newest events that fit a filter. @throws InvalidFilterError. */
+  /** What happened to tasks, sources and queues: the newest events that fit a filter. @throws InvalidFilterError. */
   events(options: { readonly filter?: string; readonly limit: number }): Promise<NewestEvents> {
     return newestEvents(this.#store, options);
   }

@@ -780,6 +780,16 @@ export interface TaskEvent {
   readonly entry: HistoryEntry;
 }
 
+/** What happened to a source or a queue. */
+export interface ChangeEvent {
+  /** Different for each event. */
+  readonly id: string;
+  readonly at: number;
+  readonly change: ChangeRecord;
+}
+
+export type HappenedEvent = TaskEvent | ChangeEvent;
+
 /** From a time on and before another one: at most so many events, the oldest first or the newest first. */
 export interface EventSpan {
   readonly from: number;

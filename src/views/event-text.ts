@@ -1,21 +1,52 @@
-import type { ActionEntry, ExecutionEntry, TaskEvent } from '../store/store.ts';
+import type { RecordedCondition } from '../source/condition.ts';
+import type { ChangeRecord } from '../store/changes.ts';
+import type { ActionEntry, ExecutionEntry, HappenedEvent, TaskEvent } from '../store/store.ts';
 import type { TaskState } from '../task.ts';
 import { decisionOf } from './decision-words.ts';
 import type { ShownState } from './glyphs.ts';
 import { historyJson } from './json-shapes.ts';
+import { changeJson, changeWords } from './source-history.ts';
 import { endOf } from './task-text.ts';
 import { rfc3339 } from './times.ts';
 import { shortened, visible } from './visible.ts';
 
 /** The state whose glyph an event has. */
-export function stateOfEvent({ entry }: TaskEvent): ShownState {
+export function stateOfEvent(event: HappenedEvent): ShownState {
+  return 'change' in event ? stateOfChange(event.change) : stateOfEntry(event);
+}
+
+function stateOfChange({ change, to }: ChangeRecord): ShownState {
+  if (to !== undefined) return STATES_OF_CONDITIONS[to];
+  return change === 'hold' || change === 'pause' ? 'held' : 'ready';
+}
+
+const STATES_OF_CONDITIONS: Readonly<Record<RecordedCondition, ShownState>> = {
+  normal: 'succeeded',
+  down: 'held',
+  waits: 'held',
+  ramping: 'running',
+  needs_person: 'needs_manual',
+};
+
+function stateOfEntry({ entry }: TaskEvent): ShownState {
   if (entry.kind === 'stray') return 'dead';
   const to = (entry.kind === 'action' ? entry.to : entry.next) as TaskState;
   return to === 'scheduled' ? 'retrying' : to;
 }
 
+/** Whom an event is about: `#12 sync  imap:INBOX`, `source imap:INBOX`. Safe to print. */
+export function eventSubject(event: HappenedEvent): string {
+  if ('change' in event) return `${event.change.kind} ${visible(event.change.name)}`;
+  const { task, type, source } = event;
+  return `#${task} ${visible(type)}${source === type ? '' : `  ${visible(source)}`}`;
+}
+
 /** What happened, in one line of bounded length. */
-export function eventWords({ entry }: TaskEvent): string {
+export function eventWords(event: HappenedEvent): string {
+  return 'change' in event ? changeWords(event.change) : entryWords(event);
+}
+
+function entryWords({ entry }: TaskEvent): string {
   switch (entry.kind) {
     case 'execution':
       return executionWords(entry);
@@ -41,6 +72,14 @@ function actionWords({ verb, actor, note, from, to }: ActionEntry): string {
 }
 
 /** An event of `holdfast events --json`. */
-export function eventJson({ at, task, type, queue, source, entry }: TaskEvent): object {
+export function eventJson(event: HappenedEvent): object {
+  if ('change' in event) return changeEventJson(event.change);
+  const { at, task, type, queue, source, entry } = event;
   return { at: rfc3339(at), task, type, queue, source, event: historyJson(entry) };
+}
+
+function changeEventJson(record: ChangeRecord): object {
+  const { id: _, at, kind, name, ...event } = changeJson(record);
+  const none = { task: null, type: null, queue: null, source: null };
+  return { at, ...none, [kind]: name, event: { kind: 'change', ...event } };
 }

@@ -1,9 +1,10 @@
 import { formatDuration } from '../duration.ts';
+import type { RecordedCondition } from '../source/condition.ts';
 import type { ChangeRecord } from '../store/changes.ts';
 import { plural } from './plural.ts';
 import { limitWords } from './source-state.ts';
 import { clockTime, lasting, rfc3339 } from './times.ts';
-import { visible } from './visible.ts';
+import { shortened, visible } from './visible.ts';
 
 /** `held`: by an operator, whatever else is the case. */
 type PastCondition = 'held' | 'needs_person' | 'down' | 'waits' | 'ramping';
@@ -137,12 +138,13 @@ export function outageWords({ from, to, condition, reason, message, refunded }: 
   return `${clockTime(from, now)} ${ends} ${what}${why}${given}`;
 }
 
-/** `held for 2h by eva: the host moves`. Safe to print. */
-export function changeWords({ change, heldForMs, limits, by, to }: ChangeRecord): string {
-  const who = by ? ` by ${visible(by.actor)}${by.note === undefined ? '' : `: ${visible(by.note)}`}` : '';
+/** `held for 2h by eva: the host moves`, `down for 22s: http.503: Service Unavailable, 3 attempts given back`. Safe to print. */
+export function changeWords(record: ChangeRecord): string {
+  const { change, heldForMs, limits, by, to } = record;
+  const who = by ? ` by ${visible(by.actor)}${by.note === undefined ? '' : `: ${shortened(visible(by.note))}`}` : '';
   switch (change) {
     case 'condition':
-      return to === undefined ? '' : to.replaceAll('_', ' ');
+      return to === undefined ? '' : conditionWords(to, record);
     case 'hold':
       return `held${heldForMs === undefined ? '' : ` for ${formatDuration(heldForMs)}`}${who}`;
     case 'limit': {
@@ -161,6 +163,23 @@ export function changeWords({ change, heldForMs, limits, by, to }: ChangeRecord)
   }
 }
 
+function conditionWords(to: RecordedCondition, change: ChangeRecord): string {
+  const { heldForMs, reason, message, refunded = 0 } = change;
+  const time = heldForMs === undefined || to === 'needs_person' ? '' : ` for ${formatDuration(heldForMs)}`;
+  const why = [reason, message].flatMap((part) => (part ? [visible(part)] : [])).join(': ');
+  const cause = why === '' || to === 'normal' || to === 'ramping' ? '' : `: ${shortened(why)}`;
+  const given = refunded > 0 ? `, ${plural(refunded, 'attempt', 'attempts')} given back` : '';
+  return `${CONDITION_WORDS[to]}${time}${cause}${given}`;
+}
+
+const CONDITION_WORDS: Readonly<Record<RecordedCondition, string>> = {
+  normal: 'in its normal state again',
+  down: 'down',
+  waits: 'asked to wait',
+  ramping: 'works again, and its tasks are released slowly',
+  needs_person: 'needs a person',
+};
+
 export function spanJson({ from, to, condition }: Span): object {
   return { from: rfc3339(from), to: rfc3339(to), condition };
 }
@@ -176,7 +195,7 @@ export function outageJson({ from, to, condition, reason, message, refunded }: O
   };
 }
 
-export function changeJson(change: ChangeRecord): object {
+export function changeJson(change: ChangeRecord) {
   const { id, at, kind, name, change: what, to, reason, message, refunded, heldForMs, by } = change;
   return {
     id,

@@ -54,6 +54,34 @@ describe.concurrent('holdfast events', () => {
     );
   });
 
+  test('lists what happens to sources and queues too', async ({ project }) => {
+    await project.run('run', '-b', '--', 'true');
+    const follow = project.start(['events', '-f', '--jsonl', 'source:cmd:*']);
+    await project.run('sources', 'hold', 'cmd:true', '--for', '2h', '--note', 'the host moves');
+    await project.run('queues', 'pause', 'default', '--note', 'too much');
+    await project.run('hold', '1');
+    const { stdout } = await project.run('events');
+    expect(stdout.split('\n').map((line) => line.slice(10))).toEqual([
+      expect.stringMatching(/^⏸ source cmd:true {2}held for 2h by \S+: the host moves$/),
+      expect.stringMatching(/^⏸ queue default {2}paused by \S+: too much$/),
+      expect.stringMatching(/^⏸ #1 shell_command {2}cmd:true {2}hold by \S+ {2}→ held$/),
+      '',
+    ]);
+    const { document } = await project.json<Events>('events', '-source:cmd:*');
+    expect(document.items).toMatchObject([
+      { task: null, type: null, queue: 'default', event: { kind: 'change', change: 'pause', note: 'too much' } },
+    ]);
+    expect((await project.run('events', 'type:shell_command', '--limit', '5')).stdout).not.toContain('source ');
+    await follow.says('"verb":"hold"');
+    expect(follow.stdout.split('\n').map((line) => /"change":"\w+"|"verb":"\w+"/.exec(line)?.[0])).toEqual([
+      '"change":"hold"',
+      '"verb":"hold"',
+      undefined,
+    ]);
+    follow.kill('SIGINT');
+    expect((await follow.ended).exit).toBe(0);
+  });
+
   test('goes on with what happens until Ctrl-C', async ({ project }) => {
     await tasks(project);
     const follow = project.start(['events', '-f', '--limit', '1', 'state:dead']);

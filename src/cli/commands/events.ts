@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import type { Operations } from '../../queue/operations.ts';
-import type { TaskEvent } from '../../store/store.ts';
-import { eventJson, eventWords, stateOfEvent } from '../../views/event-text.ts';
+import type { HappenedEvent } from '../../store/store.ts';
+import { eventJson, eventSubject, eventWords, stateOfEvent } from '../../views/event-text.ts';
 import { clockTime, rfc3339 } from '../../views/times.ts';
-import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -33,8 +32,9 @@ export function declare(command: Command): void {
     .addHelpText(
       'after',
       `
-Failures and what was decided for them, losses, and actions of people, of all tasks. A success at the first attempt leaves no event:
-\`holdfast stats\` counts those. A filter: type:sync 'source:imap:*' 'reason:http.*' 'error:timed out' since:2h until:1h
+Failures and what was decided for them, losses, and actions of people, of all tasks; when a source was down and works again,
+and who held, paused or limited a source or a queue. A success at the first attempt leaves no event: \`holdfast stats\`
+counts those. A filter: type:sync 'source:imap:*' 'reason:http.*' 'error:timed out' since:2h until:1h
   state   the state that the task got by it: state:dead is of what gave up
   executions   which execution it was: executions:3..`,
     );
@@ -69,7 +69,7 @@ async function events(cli: Cli, terms: readonly string[], flags: Flags): Promise
 async function goOn(
   cli: Cli,
   holdfast: Operations,
-  news: { next(): Promise<readonly TaskEvent[]> },
+  news: { next(): Promise<readonly HappenedEvent[]> },
   shown: ReadonlySet<string>,
   jsonl: boolean,
 ): Promise<void> {
@@ -89,13 +89,11 @@ async function goOn(
   }
 }
 
-function print({ terminal }: Cli, event: TaskEvent, now: number, jsonl: boolean): void {
+function print({ terminal }: Cli, event: HappenedEvent, now: number, jsonl: boolean): void {
   if (jsonl) {
     terminal.document(eventJson(event));
     return;
   }
-  const { at, task, type, source } = event;
-  const of = source === type ? visible(type) : `${visible(type)}  ${visible(source)}`;
   const glyph = terminal.out.glyph(stateOfEvent(event));
-  terminal.result(`${clockTime(at, now)}  ${glyph} #${task} ${of}  ${eventWords(event)}`);
+  terminal.result(`${clockTime(event.at, now)}  ${glyph} ${eventSubject(event)}  ${eventWords(event)}`);
 }

@@ -99,7 +99,7 @@ export type { RedriveFilterOptions, RedriveOptions, RedrivePlan } from './queue/
 export type { ResultOptions } from './queue/results.ts';
 export type { Schedule, ScheduleOptions } from './queue/schedules.ts';
 export type { HoldSourceOptions, Sources } from './queue/sources.ts';
-export type { Stats, StatsOptions, StatsReport } from './queue/stats.ts';
+export type { Stats, StatsBin, StatsOptions, StatsReport } from './queue/stats.ts';
 export type { ListOptions } from './queue/task-reader.ts';
 export type { Task } from './queue/task-view.ts';
 export type { PostgresHandle, SqliteHandle, Within } from './queue/within.ts';

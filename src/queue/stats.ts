@@ -39,7 +39,12 @@ export interface StatsReport {
   /** By source, the busiest first. */
   readonly sources: readonly (Stats & { readonly source: string })[];
   /** With `bin`: the spans since `since` or the first count, the oldest first, also those in which nothing was counted. */
-  readonly bins?: readonly (Stats & { readonly at: Date })[];
+  readonly bins?: readonly StatsBin[];
+}
+
+/** What was counted of executions in a span of time. */
+export interface StatsBin extends Pick<Stats, 'executions' | 'successes' | 'failures' | 'ended'> {
+  readonly at: Date;
 }
 
 /** How executions went. A retry is an execution after a failure in the same round, charged or not. */
@@ -108,13 +113,23 @@ export async function statsFrom(records: Records, options: StatsOptions, now: nu
     types: by('type', chosen),
     sources,
     ...(span !== undefined && {
-      bins: binsOf(await records.counterPeriods(since.getTime()), isChosen, { span, since: since.getTime(), now }),
+      bins: binsOf(
+        await records.counterPeriods(
+          since.getTime(),
+          chosen.length < counts.length ? chosen.map(({ countedAs }) => countedAs) : undefined,
+        ),
+        {
+          span,
+          since: since.getTime(),
+          now,
+        },
+      ),
     }),
   };
 }
 
 function read<Stored extends { readonly countedAs: string; readonly count: number }>(stored: Stored): Stored & Count {
-  return { ...stored, ...readCountedAs(stored.countedAs) };
+  return Object.assign(readCountedAs(stored.countedAs), stored);
 }
 
 function binFrom(given: DurationInput): Milliseconds {
@@ -125,37 +140,42 @@ function binFrom(given: DurationInput): Milliseconds {
 
 function binsOf(
   periods: readonly CountedPeriod[],
-  isChosen: (each: Count) => boolean,
   { span: least, since, now }: { readonly span: Milliseconds; readonly since: number; readonly now: number },
-): readonly (Stats & { readonly at: Date })[] {
+): readonly StatsBin[] {
   // A period that is longer than a bin cannot be divided.
   const span = periods.reduce((longest, period) => Math.max(longest, period.span), least);
-  const counted = new Map<number, Count[]>();
-  /** What was counted the same way in many periods is read once; undefined if it is not chosen. */
-  const known = new Map<string, Counted | undefined>();
+  const counted = new Map<number, CountedPeriod[]>();
   // Without `since`, they begin with the first count.
   let first = since > 0 ? since - (since % span) : undefined;
   for (const period of periods) {
     const at = period.at - (period.at % span);
     first = Math.min(first ?? at, at);
-    const { countedAs, count } = period;
-    if (!known.has(countedAs)) {
-      const one = read({ countedAs, count });
-      known.set(countedAs, isChosen(one) ? one : undefined);
-    }
-    const one = known.get(countedAs);
-    if (!one) continue;
     const bin = counted.get(at);
-    if (bin) bin.push({ ...one, count });
-    else counted.set(at, [{ ...one, count }]);
+    if (bin) bin.push(period);
+    else counted.set(at, [period]);
   }
   if (first === undefined) return [];
   const bins = Math.min(MOST_BINS, Math.floor((now - first) / span) + 1);
   const newest = now - (now % span);
   return Array.from({ length: bins }, (_, i) => newest - (bins - 1 - i) * span).map((at) => ({
     at: new Date(at),
-    ...statsOf(counted.get(at) ?? []),
+    ...endsOf(counted.get(at) ?? []),
   }));
+}
+
+/** How executions went, by outcome and next state alone. */
+function endsOf(counts: readonly Pick<CountedPeriod, 'outcome' | 'next' | 'count'>[]): Omit<StatsBin, 'at'> {
+  const sums = { executions: 0, successes: 0, failures: 0 };
+  const ended = { dead: 0, needsManual: 0, cancelled: 0 };
+  for (const { outcome, next, count } of counts) {
+    if (RAN.includes(outcome)) sums.executions += count;
+    if (outcome === 'success') sums.successes += count;
+    if (outcome === 'failure') sums.failures += count;
+    if (next === 'dead') ended.dead += count;
+    if (next === 'needs_manual') ended.needsManual += count;
+    if (next === 'cancelled') ended.cancelled += count;
+  }
+  return { ...sums, ended };
 }
 
 /** The statistics of each type or source, in the order of their names. */
@@ -171,29 +191,21 @@ function by<Of extends 'type' | 'source'>(what: Of, counts: readonly Count[]): (
     .map(([name, group]) => ({ [what]: name, ...statsOf(group) }) as Stats & Record<Of, string>);
 }
 
-/** In one pass, because a store may have counted a hundred thousand kinds of settlements. */
 function statsOf(counts: readonly Count[]): Stats {
-  const sums = { executions: 0, successes: 0, failures: 0, attemptsOfSuccesses: 0, wasted: 0 };
+  const { ended, ...ends } = endsOf(counts);
+  const sums = { attemptsOfSuccesses: 0, wasted: 0 };
   const retries = { successful: 0, failed: 0 };
   const byFailureKind = Object.fromEntries(FAILURE_KINDS.map((kind) => [kind, 0])) as Record<FailureKind, number>;
   const byAttempt = new Map<number, { successes: number; failures: number }>();
   const uncharged = { deferred: 0, interrupted: 0, lost: 0 };
-  const ended = { dead: 0, needsManual: 0, cancelled: 0 };
   const budget = { used: 0, allowed: 0 };
   const failed: Count[] = [];
   for (const each of counts) {
     const { outcome, next, charge, after, attempt, maxAttempts, count } = each;
     const [isSuccess, isFailure] = [outcome === 'success', outcome === 'failure'];
     const gaveUp = next === 'dead' || next === 'needs_manual';
-    if (RAN.includes(outcome)) sums.executions += count;
-    if (isSuccess) {
-      sums.successes += count;
-      sums.attemptsOfSuccesses += attempt * count;
-    }
-    if (isFailure) {
-      sums.failures += count;
-      failed.push(each);
-    }
+    if (isSuccess) sums.attemptsOfSuccesses += attempt * count;
+    if (isFailure) failed.push(each);
     if (isSuccess || isFailure) {
       if (after !== undefined) {
         retries[isSuccess ? 'successful' : 'failed'] += count;
@@ -206,9 +218,6 @@ function statsOf(counts: readonly Count[]): Stats {
     if (outcome === 'deferral' || (isFailure && charge !== 'task')) uncharged.deferred += count;
     if (outcome === 'interruption') uncharged.interrupted += count;
     if (outcome === 'loss') uncharged.lost += count;
-    if (next === 'dead') ended.dead += count;
-    if (next === 'needs_manual') ended.needsManual += count;
-    if (next === 'cancelled') ended.cancelled += count;
     if (gaveUp) sums.wasted += attempt * count;
     if (isSuccess || gaveUp) {
       budget.used += attempt * count;
@@ -216,12 +225,10 @@ function statsOf(counts: readonly Count[]): Stats {
     }
   }
   return {
-    executions: sums.executions,
-    successes: sums.successes,
-    failures: sums.failures,
-    successRate: quotient(sums.successes, sums.successes + sums.failures),
+    ...ends,
+    successRate: quotient(ends.successes, ends.successes + ends.failures),
     retries: { total: retries.successful + retries.failed, ...retries, byFailureKind },
-    averageAttemptsUntilSuccess: quotient(sums.attemptsOfSuccesses, sums.successes),
+    averageAttemptsUntilSuccess: quotient(sums.attemptsOfSuccesses, ends.successes),
     byReason: reasonsOf(failed),
     byAttempt: [...byAttempt]
       .sort(([a], [b]) => a - b)
@@ -234,7 +241,7 @@ function statsOf(counts: readonly Count[]): Stats {
   };
 }
 
-const RAN: readonly Counted['outcome'][] = ['success', 'failure', 'deferral', 'interruption', 'loss'];
+const RAN: readonly string[] = ['success', 'failure', 'deferral', 'interruption', 'loss'];
 
 function reasonsOf(failures: readonly Count[]): Stats['byReason'] {
   const reasons = new Map<string, { reason: string; kind: FailureKind; count: number }>();

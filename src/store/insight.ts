@@ -12,12 +12,13 @@ export interface ActRecord extends By {
   readonly to: TaskState;
 }
 
-/** What was counted in one period. */
+/** How many settlements of one period had an outcome and a next state. */
 export interface CountedPeriod {
-  /** Its beginning. */
+  /** The beginning of the period. */
   readonly at: number;
   readonly span: Milliseconds;
-  readonly countedAs: string;
+  readonly outcome: string;
+  readonly next: string;
   readonly count: number;
 }
 

@@ -537,8 +537,11 @@ export interface Records {
    * 400 days; the period in which `since` lies counts as a whole.
    */
   counters(since: number): Promise<Counters>;
-  /** As `counters`, by the periods in which the counts are kept, the oldest first. */
-  counterPeriods(since: number): Promise<readonly CountedPeriod[]>;
+  /**
+   * As `counters`, but by the periods in which the counts are kept, the oldest first, and only by outcome and next state: the store adds
+   * them up, because there may be a hundred thousand keys. `only`: of these keys.
+   */
+  counterPeriods(since: number, only?: readonly string[]): Promise<readonly CountedPeriod[]>;
   /** The actions of people on tasks, the newest first. `before`: only those with smaller ids. */
   acts(filter: { readonly before?: number | undefined; readonly limit: number }): Promise<readonly ActRecord[]>;
   /** Which scheduled tasks fall due in a time. */

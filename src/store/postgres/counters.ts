@@ -36,23 +36,25 @@ export class Counting {
     return this.#database.call('roll_up_counters', [JSON.stringify(PERIODS), MOST_SOURCES, OTHER]);
   }
 
-  async periodsSince(time: number): Promise<readonly CountedPeriod[]> {
-    const rows = await this.#database.call<readonly [number, number, string, number][] | null>('read_counter_periods', [
-      time,
-      MINUTE,
-    ]);
-    return (rows ?? []).map(([at, span, countedAs, count]) => ({ at, span, countedAs, count }));
+  async periodsSince(time: number, only?: readonly string[]): Promise<readonly CountedPeriod[]> {
+    const rows = await this.#database.call<readonly [number, number, string, string, number][] | null>(
+      'read_counter_periods',
+      [time, MINUTE, SPANS, only ?? null],
+    );
+    return (rows ?? []).map(([at, span, outcome, next, count]) => ({ at, span, outcome, next, count }));
   }
 
   async since(time: number): Promise<Counters> {
     const rows = await this.#database.call<readonly [countedAs: string, count: number, firstAt: number][] | null>(
       'read_counters',
-      [time, MINUTE],
+      [time, MINUTE, SPANS],
     );
     if (rows === null) return { counts: [] };
     return {
-      firstAt: Math.min(...rows.map(([, , firstAt]) => firstAt)),
+      firstAt: rows.reduce((first, [, , firstAt]) => Math.min(first, firstAt), Number.POSITIVE_INFINITY),
       counts: rows.map(([countedAs, count]) => ({ countedAs, count })),
     };
   }
 }
+
+const SPANS = PERIODS.map(({ span }) => span);

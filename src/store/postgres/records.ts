@@ -179,8 +179,8 @@ export class PostgresRecords implements Records {
     return this.#counting.since(since);
   }
 
-  counterPeriods(since: number): Promise<readonly CountedPeriod[]> {
-    return this.#counting.periodsSince(since);
+  counterPeriods(since: number, only?: readonly string[]): Promise<readonly CountedPeriod[]> {
+    return this.#counting.periodsSince(since, only);
   }
 
   async acts({ before, limit }: Parameters<Records['acts']>[0]): Promise<readonly ActRecord[]> {

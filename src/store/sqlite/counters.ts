@@ -102,15 +102,25 @@ export class Counting {
 const ADDED = `ON CONFLICT (span, at, counted_as)
   DO UPDATE SET count = count + excluded.count, first_at = min(first_at, excluded.first_at)`;
 
-const SINCE = `SELECT at, span, counted_as, count, first_at FROM hf_counters WHERE at + span > :since
-  UNION ALL SELECT e.at - e.at % :minute, :minute, c.key, c.value, e.at FROM hf_counter_entries e, json_each(e.counts) c
-    WHERE e.at - e.at % :minute + :minute > :since`;
+const SPANS = JSON.stringify(PERIODS.map(({ span }) => span));
 
-/** The counters since a time by their periods, with what is not gathered yet. */
-export function readCounterPeriods(sql: Sql, since: number): readonly CountedPeriod[] {
+const SINCE = `SELECT k.at, k.span, k.counted_as, k.count, k.first_at
+    FROM json_each('${SPANS}') p CROSS JOIN hf_counters k ON k.span = p.value AND k.at > :since - p.value
+  UNION ALL SELECT e.at - e.at % ${MINUTE}, ${MINUTE}, c.key, c.value, e.at FROM hf_counter_entries e, json_each(e.counts) c
+    WHERE e.at - e.at % ${MINUTE} + ${MINUTE} > :since`;
+
+/** How executions ended since a time by the periods of the counters, with what is not gathered yet. */
+export function readCounterPeriods(
+  sql: Sql,
+  since: number,
+  only: readonly string[] | undefined,
+): readonly CountedPeriod[] {
+  // With the `+`, it looks up each counter's key in the list, not each key of the list in each period.
+  const where = only ? 'WHERE +counted_as IN (SELECT value FROM json_each(:only))' : '';
   return sql.all<CountedPeriod>(
-    `SELECT at, span, counted_as AS countedAs, sum(count) AS count FROM (${SINCE}) GROUP BY at, span, counted_as ORDER BY at, span, counted_as`,
-    { since, minute: MINUTE },
+    `SELECT at, span, counted_as ->> 2 AS outcome, counted_as ->> 3 AS next, sum(count) AS count
+     FROM (${SINCE}) ${where} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
+    { since, ...(only && { only: JSON.stringify(only) }) },
   );
 }
 
@@ -118,10 +128,12 @@ export function readCounterPeriods(sql: Sql, since: number): readonly CountedPer
 export function readCounters(sql: Sql, since: number): Counters {
   const rows = sql.all<{ countedAs: string; count: number; firstAt: number }>(
     `SELECT counted_as AS countedAs, sum(count) AS count, min(first_at) AS firstAt FROM (${SINCE}) GROUP BY counted_as`,
-    { since, minute: MINUTE },
+    { since },
   );
   return {
-    ...(rows.length > 0 && { firstAt: Math.min(...rows.map(({ firstAt }) => firstAt)) }),
+    ...(rows.length > 0 && {
+      firstAt: rows.reduce((first, { firstAt }) => Math.min(first, firstAt), Number.POSITIVE_INFINITY),
+    }),
     counts: rows.map(({ countedAs, count }) => ({ countedAs, count })),
   };
 }

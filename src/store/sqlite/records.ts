@@ -236,8 +236,8 @@ export class SqliteRecords implements Records {
     });
   }
 
-  counterPeriods(since: number): Promise<readonly CountedPeriod[]> {
-    return this.#read((sql) => readCounterPeriods(sql, since));
+  counterPeriods(since: number, only?: readonly string[]): Promise<readonly CountedPeriod[]> {
+    return this.#read((sql) => readCounterPeriods(sql, since, only));
   }
 
   acts({ before, limit }: Parameters<Records['acts']>[0]): Promise<readonly ActRecord[]> {

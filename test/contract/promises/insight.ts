@@ -29,18 +29,31 @@ export function promisesOfInsight(factory: StoreFactory): void {
     expect(await scene.store.records.acts({ limit: 1, before: acts[1]?.id })).toEqual([acts[2]]);
   });
 
-  test('counts are listed by the periods in which they are kept', async () => {
+  test('outcomes are counted by the periods in which counts are kept, of all keys or of some', async () => {
     const start = scene.now() - (scene.now() % MINUTE);
     const worker = await scene.join();
-    for (let i = 0; i < 2; i++) {
-      await scene.settle(await scene.start(worker), succeeded(), { countedAs: '["work"]' });
-      scene.advance(MINUTE);
+    const keys = [
+      '["work","a","success","succeeded"]',
+      '["work","b","success","succeeded"]',
+      '["work","a","failure","dead"]',
+    ];
+    for (const countedAs of [...keys, ...keys.slice(0, 1)]) {
+      await scene.settle(await scene.start(worker), succeeded(), { countedAs });
+      if (countedAs === keys[2]) scene.advance(MINUTE);
     }
-    expect(await scene.store.records.counterPeriods(0)).toEqual([
-      { at: start, span: MINUTE, countedAs: '["work"]', count: 1 },
-      { at: start + MINUTE, span: MINUTE, countedAs: '["work"]', count: 1 },
-    ]);
-    expect(await scene.store.records.counterPeriods(start + MINUTE)).toHaveLength(1);
+    const success = { span: MINUTE, outcome: 'success', next: 'succeeded' };
+    const failure = { span: MINUTE, outcome: 'failure', next: 'dead' };
+    const all = [
+      { at: start, ...failure, count: 1 },
+      { at: start, ...success, count: 2 },
+      { at: start + MINUTE, ...success, count: 1 },
+    ];
+    expect(await scene.store.records.counterPeriods(0)).toEqual(all);
+    while ((await scene.store.upkeep.tidy()) > 0);
+    expect(await scene.store.records.counterPeriods(0)).toEqual(all);
+    expect(await scene.store.records.counterPeriods(start + MINUTE)).toEqual(all.slice(2));
+    expect(await scene.store.records.counterPeriods(0, keys.slice(1))).toEqual([all[0], { ...all[1], count: 1 }]);
+    expect(await scene.store.records.counterPeriods(0, [])).toEqual([]);
   });
 
   test('what falls due is counted by spans of time, and retries are told from first tries', async () => {

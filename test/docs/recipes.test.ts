@@ -250,6 +250,40 @@ test('outages: half an hour without a server, and no task is dead', async () => 
   expect(stdout).toBe('50 of 50 succeeded, none was dead\n');
 });
 
+test('cron: three days, three digests, although the first attempt of each failed', async () => {
+  const { stdout } = await run(process.execPath, ['build/cron/test.js'], { cwd: folder });
+  expect(stdout).toMatch(/^(The orders of \d{4}-\d\d-\d\d\n){3}$/);
+});
+
+test('files: what arrives is imported once and archived, and what has an error stays', async () => {
+  const place = await mkdtemp(join(tmpdir(), 'holdfast-files-'));
+  const [inbox, archive] = [join(place, 'inbox'), join(place, 'archive')];
+  await Promise.all([mkdir(inbox), mkdir(archive)]);
+  await writeFile(join(inbox, 'good.csv'), 'apple,1.20\npear,2\n');
+  await writeFile(join(inbox, 'bad.csv'), 'apple,1.20\npear\n');
+  await writeFile(join(inbox, '.writing.csv'), 'app');
+  const program = `
+    import { openHoldfast } from 'holdfast';
+    import { sqlite } from 'holdfast/sqlite';
+    import { enqueueFiles, importFile } from './build/files/tasks.js';
+    const holdfast = await openHoldfast({ store: sqlite(':memory:'), tasks: [importFile] });
+    const [inbox, archive] = ${JSON.stringify([inbox, archive])};
+    await enqueueFiles(holdfast, inbox, archive);
+    await enqueueFiles(holdfast, inbox, archive);
+    await holdfast.work({ maxTasks: 2 }).finished;
+    const { byState } = await holdfast.counts();
+    console.log(JSON.stringify([byState.succeeded, byState.dead]));
+    await holdfast.close();`;
+  expect(await evaluate(program)).toEqual([1, 1]);
+  expect([await readdir(inbox), await readdir(archive)]).toEqual([['.writing.csv', 'bad.csv'], ['good.csv']]);
+  const { child, ended } = start('files/main.js', { INBOX: inbox, ARCHIVE: archive, TASKS: join(place, 'tasks.db') });
+  await writeFile(join(inbox, 'late.csv'), 'plum,3\n');
+  while (!existsSync(join(archive, 'late.csv'))) await new Promise((resolve) => setTimeout(resolve, 20));
+  child.kill('SIGTERM');
+  expect(await ended).toBe(0);
+  await rm(place, { recursive: true });
+});
+
 test('mailboxes: mail of a real IMAP server is fetched', async () => {
   const mail = await Dovecot.open();
   mail.deliver('ada', 'Hello');
@@ -267,6 +301,20 @@ test('mailboxes: mail of a real IMAP server is fetched', async () => {
     env: { ...process.env, ...env },
   });
   expect(stdout.split('\n').sort()).toEqual(['', '1: Good morning', '1: Hello']);
+  const program = `
+    import { openTestHoldfast } from 'holdfast/testing';
+    import { fetchMail } from './build/mail/tasks.js';
+    const kit = await openTestHoldfast({ tasks: [fetchMail] });
+    const input = { host: '127.0.0.1', port: ${mail.port}, user: 'ada' };
+    const ids = [];
+    for (let n = 0; n < 3; n++) {
+      ids.push((await kit.holdfast.enqueue(fetchMail, input)).id);
+      await kit.advance('5m');
+    }
+    console.log(JSON.stringify(await Promise.all(ids.map(async (id) => (({ state, heldBy }) => heldBy ?? state)(await kit.holdfast.get(id))))));
+    await kit.close();`;
+  const refused = await evaluate(program, { IMAP_PASS_ADA: 'wrong' });
+  expect(refused).toEqual(['dead', 'needs_person', 'needs_person']);
   await mail.close();
 });
 

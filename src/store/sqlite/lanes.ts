@@ -309,7 +309,7 @@ export class Lanes {
       this.#sql.run('UPDATE hf_queues SET concurrency = ? WHERE id = ?', concurrency, id);
       this.#sql.run(
         `UPDATE hf_running SET limited_queue = ? WHERE id IN (
-           SELECT t.id FROM hf_running r JOIN hf_tasks t ON t.id = r.id JOIN hf_classes c ON c.id = t.class
+           SELECT t.id FROM hf_running r CROSS JOIN hf_tasks t ON t.id = r.id JOIN hf_classes c ON c.id = t.class
            WHERE c.queue = ? AND r.why IS NOT 'expiry')`,
         concurrency === null ? null : id,
         id,

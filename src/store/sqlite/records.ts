@@ -353,7 +353,7 @@ export class SqliteRecords implements Records {
     return this.#read((sql) =>
       sql.all<QueueSince>(
         `SELECT q.name AS queue, min(r.started_at) AS since
-         FROM hf_running r JOIN hf_tasks t ON t.id = r.id JOIN hf_classes c ON c.id = t.class JOIN hf_queues q ON q.id = c.queue
+         FROM hf_running r CROSS JOIN hf_tasks t ON t.id = r.id JOIN hf_classes c ON c.id = t.class JOIN hf_queues q ON q.id = c.queue
          WHERE r.why IS NULL GROUP BY q.name ORDER BY q.name`,
       ),
     );
@@ -451,7 +451,7 @@ const SOURCES_IN_TROUBLE = `
 function sourcesAmong(names: string): string {
   return `
   WITH names AS (${names}),
-  running AS (SELECT t.source, count(*) AS n FROM hf_running r JOIN hf_tasks t ON t.id = r.id GROUP BY t.source)
+  running AS MATERIALIZED (SELECT t.source, count(*) AS n FROM hf_running r CROSS JOIN hf_tasks t ON t.id = r.id GROUP BY t.source)
   SELECT n.name, h.shut_at, h.actor, h.note, h.until, s.revision, s.memory, s.written_at, s.cause, s.shut_until, s.until_released,
     s.probing, s.per_second, s.burst, s.ramping, b.tokens, b.counted_at, p.per_second AS limit_per_second, p.burst AS limit_burst,
     c.concurrency AS limit_concurrency, l.origin AS limit_origin, l.actor AS limit_actor, l.note AS limit_note, l.set_at AS limit_at,
@@ -469,29 +469,31 @@ function sourcesAmong(names: string): string {
   ORDER BY n.name`;
 }
 
+/** With `CROSS JOIN`, SQLite reads the few rows of the first table first: it does not know that hf_tasks is large. */
 const COUNTS_BY: Readonly<Record<keyof CountsBy, string>> = {
   source: `
-    WITH waiting AS (SELECT lane, count(*) AS n FROM hf_ready GROUP BY lane),
-      listed AS (SELECT source AS name FROM hf_restricted UNION SELECT source FROM hf_source_states),
-      load (name, ready, running) AS (
-        SELECT l.source, w.n, 0 FROM waiting w JOIN hf_lanes l ON l.id = w.lane
-        UNION ALL SELECT t.source, 0, 1 FROM hf_running r JOIN hf_tasks t ON t.id = r.id
-        UNION ALL SELECT name, 0, 0 FROM listed)
-    SELECT name, sum(ready) AS ready, sum(running) AS running FROM load GROUP BY name
-    ORDER BY name IN (SELECT name FROM listed) DESC, 2 DESC, 3 DESC, 1
+    WITH listed AS MATERIALIZED (SELECT source AS name FROM hf_restricted UNION SELECT source FROM hf_source_states),
+      active AS MATERIALIZED (
+        SELECT t.source AS name, count(*) AS n FROM hf_running r CROSS JOIN hf_tasks t ON t.id = r.id GROUP BY t.source),
+      busiest AS MATERIALIZED (
+        SELECT l.source AS name FROM hf_ready r CROSS JOIN hf_lanes l ON l.id = r.lane GROUP BY l.source
+        ORDER BY count(*) DESC, l.source LIMIT :most + (SELECT count(*) FROM listed)),
+      found AS MATERIALIZED (SELECT name FROM listed UNION SELECT name FROM active UNION SELECT name FROM busiest)
+    SELECT f.name,
+      coalesce((SELECT sum((SELECT count(*) FROM hf_ready r WHERE r.lane = l.id)) FROM hf_lanes l WHERE l.source = f.name), 0) AS ready,
+      coalesce((SELECT n FROM active a WHERE a.name = f.name), 0) AS running
+    FROM found f ORDER BY f.name IN (SELECT name FROM listed) DESC, 2 DESC, 3 DESC, 1
     LIMIT :most + (SELECT count(*) FROM listed)`,
   queue: `
-    WITH waiting AS (SELECT lane, count(*) AS n FROM hf_ready GROUP BY lane),
-      soon AS (SELECT id, run_at <= :now AS is_due FROM hf_scheduled ORDER BY run_at LIMIT :most),
-      load (class, ready, running, scheduled) AS (
-        SELECT l.class, w.n, 0, 0 FROM waiting w JOIN hf_lanes l ON l.id = w.lane
-        UNION ALL SELECT t.class, 0, 1, 0 FROM hf_running r JOIN hf_tasks t ON t.id = r.id
-        UNION ALL SELECT t.class, is_due, 0, 1 - is_due FROM soon JOIN hf_tasks t ON t.id = soon.id),
-      totals AS (SELECT c.queue, sum(ready) AS ready, sum(running) AS running, sum(scheduled) AS scheduled
-        FROM load JOIN hf_classes c ON c.id = load.class GROUP BY c.queue)
-    SELECT q.name, coalesce(ready, 0) AS ready, coalesce(running, 0) AS running, coalesce(scheduled, 0) AS scheduled,
+    WITH soon AS MATERIALIZED (
+        SELECT id, run_at <= :now AS is_due FROM (SELECT * FROM hf_scheduled ORDER BY run_at LIMIT :most) ORDER BY id),
+      load (class, ready, running, scheduled) AS MATERIALIZED (
+        SELECT l.class, count(*), 0, 0 FROM hf_ready r CROSS JOIN hf_lanes l ON l.id = r.lane GROUP BY l.class
+        UNION ALL SELECT t.class, 0, count(*), 0 FROM hf_running r CROSS JOIN hf_tasks t ON t.id = r.id GROUP BY t.class
+        UNION ALL SELECT t.class, sum(is_due), 0, sum(1 - is_due) FROM soon CROSS JOIN hf_tasks t ON t.id = soon.id GROUP BY t.class)
+    SELECT q.name, coalesce(sum(ready), 0) AS ready, coalesce(sum(running), 0) AS running, coalesce(sum(scheduled), 0) AS scheduled,
       NOT EXISTS (SELECT 1 FROM hf_scheduled LIMIT 1 OFFSET :most) AS exact
-    FROM hf_queues q LEFT JOIN totals ON totals.queue = q.id ORDER BY q.name`,
+    FROM hf_queues q LEFT JOIN hf_classes c ON c.queue = q.id LEFT JOIN load ON load.class = c.id GROUP BY q.name ORDER BY q.name`,
 };
 
 /** A task, and its lease if it runs. */

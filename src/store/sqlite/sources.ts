@@ -98,7 +98,7 @@ export class SqliteSources implements SourceStore {
       if (typeof concurrency === 'number') {
         sql.run(
           `UPDATE hf_running SET limited_source = :source WHERE limited_source IS NULL AND id IN (
-             SELECT r.id FROM hf_running r JOIN hf_tasks t ON t.id = r.id WHERE t.source = :source AND r.why IS NOT 'expiry')`,
+             SELECT r.id FROM hf_running r CROSS JOIN hf_tasks t ON t.id = r.id WHERE t.source = :source AND r.why IS NOT 'expiry')`,
           { source },
         );
       }

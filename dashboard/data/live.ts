@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 
-/** How the page learns of changes. `paused`: a person stopped it, and the page stands still. */
-type LiveState = 'live' | 'polling' | 'paused';
+/** How the page learns of changes. `away`: the store does not answer. `paused`: a person stopped it, and the page stands still. */
+type LiveState = 'live' | 'away' | 'polling' | 'paused';
 
 const POLL_EVERY = 5_000;
 /** With hints the page asks seldom by itself: not every change changes how many tasks are in a state. */
@@ -17,14 +17,17 @@ export const changes = signal(0);
 export const missed = signal(0);
 const paused = signal(false);
 const streaming = signal(false);
+/** Whether the server says that the store does not answer. */
+const away = signal(false);
 
 export const liveState = computed<LiveState>(() => {
   if (paused.value) return 'paused';
-  return streaming.value ? 'live' : 'polling';
+  if (!streaming.value) return 'polling';
+  return away.value ? 'away' : 'live';
 });
 
-/** What a page of this browser tells the others: that something changed, or whether it has the stream. */
-type Said = 'changed' | 'streaming' | 'not streaming' | 'who streams?';
+/** What a page of this browser tells the others: that something changed, whether it has the stream, and whether the store answers. */
+type Said = 'changed' | 'away' | 'back' | 'streaming' | 'not streaming' | 'who streams?';
 
 const NAME = `holdfast ${document.baseURI}`;
 const others = new BroadcastChannel(NAME);
@@ -98,8 +101,12 @@ export function tell(): void {
 
 function hear(said: Said): void {
   if (said === 'changed') tell();
+  else if (said === 'away' || said === 'back') setAway(said === 'away');
   else if (said !== 'who streams?') streaming.value = said === 'streaming';
-  else if (source && streaming.value) others.postMessage('streaming' satisfies Said);
+  else if (source && streaming.value) {
+    others.postMessage('streaming' satisfies Said);
+    if (away.value) others.postMessage('away' satisfies Said);
+  }
 }
 
 /** Waits until no other page of this browser has the stream, then has it. Plain HTTP from another machine knows no locks. */
@@ -126,12 +133,20 @@ function connect(): void {
   source = new EventSource(new URL('api/v1/events', document.baseURI));
   source.onopen = () => {
     failures = 0;
+    // If it is still away, the stream says so again.
+    away.value = false;
     setStreaming(true);
   };
   for (const topic of ['tasks', 'sources']) {
     source.addEventListener(topic, () => {
       others.postMessage('changed' satisfies Said);
       tell();
+    });
+  }
+  for (const said of ['away', 'back'] as const) {
+    source.addEventListener(said, () => {
+      others.postMessage(said satisfies Said);
+      setAway(said === 'away');
     });
   }
   source.onerror = () => {
@@ -144,6 +159,11 @@ function connect(): void {
       if (release && !source) connect();
     }, RECONNECT_AFTER);
   };
+}
+
+function setAway(is: boolean): void {
+  away.value = is;
+  if (!is) tell();
 }
 
 function disconnect(): void {

@@ -36,14 +36,25 @@ export function useDocument<Document>(
   const asked = useRef<AbortController>(undefined);
   /** An answer was asked for that is shown in any case, also if another question overtakes it. */
   const isForced = useRef(false);
+  /** What is awaited now. */
+  const awaited = useRef<string>(undefined);
+  /** Something changed while an answer was awaited, so it is asked for again after it. */
+  const isOvertaken = useRef(false);
   const askedAt = useRef(0);
   const before = useRef<string>(undefined);
   const version = changes.value;
 
   const load = async (force: boolean): Promise<void> => {
     if (path === undefined) return;
+    // A store that is away answers late, with its problem. Asking again and again would never show it.
+    if (!force && awaited.current === path) {
+      isOvertaken.current = true;
+      return;
+    }
     asked.current?.abort();
     if (force) isForced.current = true;
+    awaited.current = path;
+    isOvertaken.current = false;
     const controller = new AbortController();
     asked.current = controller;
     try {
@@ -61,6 +72,8 @@ export function useDocument<Document>(
       // What was shown stays readable while the server is away.
       setKnown((last) => ({ path, ...(last.path === path && last.document && { document: last.document }), problem }));
     }
+    awaited.current = undefined;
+    if (isOvertaken.current) await load(false);
   };
 
   useEffect(() => {

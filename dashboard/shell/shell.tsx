@@ -121,7 +121,7 @@ function Top() {
 
 function Live() {
   const state = liveState.value;
-  const words = { live: 'Live', polling: 'Polling', paused: 'Paused' }[state];
+  const words = { live: 'Live', away: 'No answer', polling: 'Polling', paused: 'Paused' }[state];
   const does = state === 'paused' ? 'Follow changes again' : 'Pause: nothing on the page changes';
   return (
     <button
@@ -168,6 +168,12 @@ function Notices() {
           <span>
             {trouble.value.message} {trouble.value.hints.join(' ')} What is shown may be old.
           </span>
+        </p>
+      )}
+      {!trouble.value && liveState.value === 'away' && (
+        <p class="notice">
+          <Icon name="warning" />
+          <span>The store does not answer. The page tries again by itself. What is shown may be old.</span>
         </p>
       )}
       {liveState.value === 'paused' && missed.value > 0 && (

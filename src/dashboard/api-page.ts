@@ -23,7 +23,7 @@ curl -s -H "authorization: Bearer $HOLDFAST_UI_TOKEN" -H 'content-type: applicat
 - An error is a problem of RFC 9457 (\`application/problem+json\`) with \`code\`, \`detail\` and \`hints\`. The codes are those of [errors](errors.md), and
   \`unauthorized\`, \`forbidden\`, \`read_only\`, \`cross_site\`, \`wrong_host\`, \`not_found\`, \`method_not_allowed\`, \`not_json\`, \`body_too_large\`, \`unexpected\`.
 - Lists have \`next\` if there are more: pass it as \`before\`. GETs have an \`ETag\`; with \`If-None-Match\` the same answer is 304.
-- \`GET events\` is a stream of server-sent events named \`tasks\` and \`sources\`. They say that something changed; ask again for what you show.
+- \`GET events\` is a stream of server-sent events named \`tasks\` and \`sources\`. They say that something changed; ask again for what you show. \`away\` says that the store does not answer, and \`back\` that it does again.
 - Times are RFC 3339, durations are milliseconds in \`_ms\` members, members are in snake_case.
 `;
 

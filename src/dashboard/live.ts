@@ -10,6 +10,9 @@ const LOOKING_SHARE = 20;
 /** Proxies close connections on which nothing is sent. */
 const HEARTBEAT: Milliseconds = 15_000;
 
+/** A store that takes longer to answer is away: its own calls go on trying for half a minute. */
+const AWAY_AFTER: Milliseconds = 5_000;
+
 /** How many sources are compared. */
 const MOST_SOURCES = 100;
 
@@ -22,13 +25,16 @@ const HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-stor
 const TOPICS = ['tasks', 'sources'] as const;
 type Topic = (typeof TOPICS)[number];
 
+const AWAY = 'event: away\ndata: {}\n\n';
+const BACK = 'event: back\ndata: {}\n\n';
+
 interface Page {
   send(text: string): void;
   close(): void;
 }
 
 /**
- * Tells open pages that something has changed; they ask for what they show. However many pages are open, one loop looks at the store.
+ * Tells open pages that something has changed, so that they ask for what they show, and that the store does not answer. However many pages are open, one loop looks at the store.
  * It ends when the last page is closed.
  */
 export class Live {
@@ -38,6 +44,8 @@ export class Live {
   #timer: NodeJS.Timeout | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
   #isLooking = false;
+  /** Whether the store did not answer the last look. */
+  #isAway = false;
 
   constructor(holdfast: Operations) {
     this.#holdfast = holdfast;
@@ -82,6 +90,7 @@ export class Live {
   #open(page: Page): void {
     this.#pages.add(page);
     page.send('retry: 3000\n\n');
+    if (this.#isAway) page.send(AWAY);
     this.#heartbeat ??= setInterval(() => this.#tell(': still here\n\n'), HEARTBEAT).unref();
     if (this.#timer === undefined && !this.#isLooking) this.#lookIn(0);
   }
@@ -103,17 +112,34 @@ export class Live {
   async #look(): Promise<void> {
     this.#isLooking = true;
     const began = performance.now();
+    const isLate = setTimeout(() => this.#away(), AWAY_AFTER).unref();
     try {
       const { tasks, sources } = await this.#present();
+      this.#back();
       this.#compare('tasks', tasks);
       this.#compare('sources', sources);
     } catch {
-      // The store cannot be reached now. Pages notice that themselves, and the next look may succeed.
+      // The next look may succeed.
+      this.#away();
     }
+    clearTimeout(isLate);
     this.#isLooking = false;
     this.#timer = undefined;
     const took = performance.now() - began;
-    if (this.#pages.size > 0) this.#lookIn(Math.max(LOOK_EVERY, took * LOOKING_SHARE));
+    if (this.#pages.size === 0) return;
+    this.#lookIn(this.#isAway ? LOOK_EVERY : Math.max(LOOK_EVERY, took * LOOKING_SHARE));
+  }
+
+  #away(): void {
+    if (this.#isAway) return;
+    this.#isAway = true;
+    this.#tell(AWAY);
+  }
+
+  #back(): void {
+    if (!this.#isAway) return;
+    this.#isAway = false;
+    this.#tell(BACK);
   }
 
   async #present(): Promise<Readonly<Record<Topic, string>>> {

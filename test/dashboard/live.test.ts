@@ -58,3 +58,31 @@ test('a question for only the headers of the live view opens none', async () => 
   await body?.cancel();
   expect(vi.getTimerCount()).toBe(0);
 });
+
+test('pages are told when the store does not answer, and when it does again', async () => {
+  const kit = await open({ tasks: [work] });
+  const { records } = kit.holdfast.store;
+  const { totals } = records;
+  let isAway = true;
+  Object.assign(records, { totals: () => (isAway ? Promise.reject(new Error('refused')) : totals.call(records)) });
+  const { dashboard } = callsOf(kit.holdfast);
+  const follow = async () => {
+    const { body } = await dashboard.fetch(new Request(`${ORIGIN}/api/v1/events`));
+    return (body as ReadableStream<Uint8Array>).getReader();
+  };
+  const next = async (reader: Awaited<ReturnType<typeof follow>>) =>
+    new TextDecoder().decode((await reader.read()).value);
+  const first = await follow();
+  expect([await next(first), await next(first)]).toEqual([
+    expect.stringContaining('retry'),
+    'event: away\ndata: {}\n\n',
+  ]);
+  const second = await follow();
+  expect([await next(second), await next(second)]).toEqual([
+    expect.stringContaining('retry'),
+    'event: away\ndata: {}\n\n',
+  ]);
+  isAway = false;
+  expect([await next(first), await next(second)]).toEqual(Array(2).fill('event: back\ndata: {}\n\n'));
+  await dashboard.close();
+});

@@ -123,7 +123,8 @@ const EVENTS = {
     'x-permission': 'view',
     responses: {
       200: {
-        description: 'events named `tasks` and `sources`, `away` when the store does not answer and `back` when it does again; every 15 s a comment',
+        description:
+          'events named `tasks` and `sources`, `away` when the store does not answer and `back` when it does again; every 15 s a comment',
         content: { 'text/event-stream': { schema: { type: 'string' } } },
       },
     },

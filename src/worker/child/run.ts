@@ -63,7 +63,7 @@ export function runInChild(settings: ChildSettings, type: string, input: Json, t
   const returned = answerOf(child, settings, task).finally(() => task.signal.removeEventListener('abort', abort));
   task.signal.addEventListener('abort', abort);
   const fields = Object.entries(Object.getOwnPropertyDescriptors(task)).flatMap(([name, { value, get }]) => {
-    const field: unknown = get && name !== 'signal' && name !== 'log' ? get() : value;
+    const field: unknown = get && name !== 'signal' && name !== 'log' ? get.call(task) : value;
     return field === undefined || typeof field === 'function' ? [] : [[name, field] as const];
   });
   const functions = Object.keys(task).filter((name) => typeof Reflect.get(task, name) === 'function');

@@ -11,9 +11,10 @@ import { visible } from '../views/visible.ts';
 export function taskAdvice({ id, type, reason, source, input }: Task, ambiguous: boolean): string[] {
   const { from, to, url, method } = Object(input) as Readonly<Record<string, unknown>>;
   if (ambiguous) {
-    const where = typeof url === 'string' ? `${String(method ?? '')} ${visible(url)}`.trim() : visible(source);
+    const address = typeof url === 'string' ? `${String(method ?? '')} ${visible(url)}`.trim() : visible(source);
+    const where = source === type && typeof url !== 'string' ? '' : `: ${address}`;
     const printed = type === SHELL_COMMAND ? [`What it printed: holdfast logs ${id}`] : [];
-    return [`Check first whether its effect happened: ${where}`, ...printed];
+    return [`Check first whether its effect happened${where}`, ...printed];
   }
   const advice = adviceFor(reason);
   const lines = advice === undefined ? [] : [advice];

@@ -22,6 +22,7 @@ import type {
   Space,
   Store,
 } from '../store/store.ts';
+import { RedriveDriver } from '../worker/redrive-driver.ts';
 import { NewEvents, type NewestEvents, newestEvents } from './events.ts';
 import { removeOld } from './pruning.ts';
 import { type Task, taskFrom } from './task-view.ts';
@@ -115,6 +116,11 @@ export class Administration {
   /** Reads what happens from now on. @throws InvalidFilterError. */
   follow(filter: string): NewEvents {
     return new NewEvents(this.#store, filter);
+  }
+
+  /** Takes the next steps of the redrives that no worker drives. `release` ends it. */
+  redriveDriver(): Pick<RedriveDriver, 'drive' | 'release'> {
+    return new RedriveDriver({ store: this.#store.redrives, onEnd: () => {} });
   }
 
   /** As `lastTakers` of the store. */

@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import { type Project, test } from './cli-process.ts';
 
 /** So many commands that died while the file `up` was missing. */
-async function deadCommands(project: Project, count: number): Promise<void> {
+async function deadCommands(project: Project, count: number, more: object = {}): Promise<void> {
   project.script('call', 'echo "$1" >> calls', 'test -f up');
   const lines = Array.from({ length: count }, (_, i) =>
     JSON.stringify({
@@ -13,6 +14,7 @@ async function deadCommands(project: Project, count: number): Promise<void> {
       reason: 'process.exit',
       executions: 1,
       error: 'exit 1',
+      ...more,
     }),
   );
   project.write('tasks.jsonl', `${lines.join('\n')}\n`);
@@ -65,6 +67,39 @@ describe.concurrent('holdfast redrive', () => {
       schema: 'holdfast.redrives/v1',
       items: [{ id: 1, state: 'done', selected: 12, put_back: 12, succeeded: 12, left: 0, per_second: 4 }],
     });
+  });
+
+  test('resume works what a redrive puts back until it ends', async ({ project }) => {
+    await deadCommands(project, 12);
+    project.write('up', '');
+    await project.run('redrive', 'state:dead', '--note', 'it is up again', '--rate', '100/s', '--yes');
+    const { exit, stderr } = await project.run('resume', '--concurrency', '4');
+    expect(exit).toBe(0);
+    expect(stderr).toContain('Redrive 1 puts 11 more tasks back: waiting for them.');
+    expect(readFileSync(project.path('calls'), 'utf8').trimEnd().split('\n')).toHaveLength(12);
+    expect((await project.json('redrives', 'show', '1')).document).toMatchObject({
+      redrive: { state: 'done', succeeded: 12 },
+    });
+  });
+
+  test('resume ends with a redrive that stops itself, and says why', async ({ project }) => {
+    await deadCommands(project, 12, { retry: { max_attempts: 1 } });
+    await project.run('redrive', 'state:dead', '--note', 'try', '--yes');
+    const { exit, stderr } = await project.run('resume');
+    expect(exit).toBe(1);
+    expect(stderr).toContain('Redrive 1 is stopped: ');
+    expect(stderr).toContain('holdfast redrives show 1');
+  });
+
+  test('resume leaves a redrive that is slow at an interrupt or after --timeout', async ({ project }) => {
+    await deadCommands(project, 3);
+    project.write('up', '');
+    await project.run('redrive', 'state:dead', '--note', 'slowly', '--rate', '1/h', '--yes');
+    const resuming = project.start(['resume']);
+    await resuming.says('puts 2 more tasks back');
+    resuming.kill('SIGINT');
+    expect((await resuming.ended).exit).toBe(75);
+    expect((await project.json('redrives', 'show', '1')).document).toMatchObject({ redrive: { state: 'running' } });
   });
 
   test('pauses, resumes and cancels', async ({ project }) => {

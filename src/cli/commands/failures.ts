@@ -58,7 +58,7 @@ Lists groups of alike failures: those of one type that were thrown at the same p
 are removed; the thousand that failed last are kept. Muted and resolved groups are counted below the list; --all and --json show them.
 A filter: type:sync reason:http.* 'source:imap:*' 'error:timed out' fingerprint:ID since:2h (it failed since then)
 
-  TREND  the failures of each of the last 24 hours
+  TREND  the failures of each of the last 24 hours; in terminals of at least ${WIDE} columns
   RETRY  how many of the retries after such a failure succeeded, with the range in which the true share lies in 19 of 20 cases`,
   );
 }
@@ -72,8 +72,13 @@ async function list(cli: Cli, terms: readonly string[], { all = false }: Flags):
   });
 }
 
+/** From so many columns on, the table has the trend and the range of the share. */
+const WIDE = 116;
+
 function print({ terminal }: Cli, groups: readonly FailureGroupView[], now: number, all: boolean): void {
   const isHidden = ({ state }: FailureGroupView) => !all && (state === 'muted' || state === 'resolved');
+  // 80 columns have no room for them.
+  const isWide = terminal.out.columns >= WIDE;
   const rows = groups
     .filter((group) => !isHidden(group))
     .map((group) => [
@@ -81,8 +86,12 @@ function print({ terminal }: Cli, groups: readonly FailureGroupView[], now: numb
       group.state,
       group.count,
       ago(group.lastAt, now),
-      trendOf(group, now),
-      group.retryHelps ? retryHelpsWords(group).replace('retry helps ', '') : '',
+      ...(isWide ? [trendOf(group, now)] : []),
+      group.retryHelps
+        ? retryHelpsWords(group)
+            .replace('retry helps ', '')
+            .replace(isWide ? '' : / \(.*/, '')
+        : '',
       visible(group.type),
       visible(group.reason),
       shortened(visible(group.message)),
@@ -92,11 +101,11 @@ function print({ terminal }: Cli, groups: readonly FailureGroupView[], now: numb
     'STATE',
     'COUNT',
     'LAST',
-    'TREND',
+    ...(isWide ? ['TREND'] : []),
     'RETRY',
     ['TYPE', 8],
     ['REASON', 8],
-    ['ERROR', 20],
+    ['ERROR', 10],
   ] as const;
   terminal.table([...columns], rows, 'There are no open groups of failures.');
   for (const state of ['muted', 'resolved'] as const) {

@@ -42,7 +42,8 @@ function print({ terminal }: Cli, { items, total }: Inbox, now: number): void {
   if (total === 0) terminal.note('Nothing waits for a person.');
   for (const { task, since, question, error, steps } of items) {
     const waits = since === undefined ? '' : `  since ${ago(since, now)}`;
-    terminal.result(`${terminal.out.glyph(task)} #${task.id} ${summaryOf(task)}  ${visible(task.source)}${waits}`);
+    const of = task.source === task.type ? '' : `  ${visible(task.source)}`;
+    terminal.result(`${terminal.out.glyph(task)} #${task.id} ${summaryOf(task)}${of}${waits}`);
     const given = isOwnType(task.type) ? [] : [`input ${shortened(visible(JSON.stringify(task.input)))}`];
     for (const line of [...given, question, ...(error === '' ? [] : [error]), ...steps]) terminal.result(`    ${line}`);
   }

@@ -163,9 +163,21 @@ async function askFor(cli: Cli, holdfast: Operations, task: Task): Promise<Resol
   }
   using prompt = new Prompt();
   const as = await askForChoice(prompt, choices);
-  const text = as === 'succeeded' ? await prompt.ask('? Result (JSON, empty for none) > ') : '';
+  const result = as === 'succeeded' ? await askForResult(cli, prompt) : undefined;
   const note = await prompt.ask('? Note (empty for none) > ');
-  return { as, ...(text !== '' && { result: parsed(text) }), ...(note !== '' && { note }) };
+  return { as, ...(result !== undefined && { result }), ...(note !== '' && { note }) };
+}
+
+async function askForResult({ terminal }: Cli, prompt: Prompt): Promise<unknown> {
+  for (;;) {
+    const typed = await prompt.ask('? Result (JSON, empty for none) > ');
+    try {
+      return typed === '' ? undefined : JSON.parse(typed);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      terminal.warn('That is not JSON. Text goes in quotes: "done by hand"');
+    }
+  }
 }
 
 async function askForChoice(prompt: Prompt, choices: readonly Choice[]): Promise<Choice['as']> {

@@ -15,7 +15,8 @@ import { span } from '../flags/moment.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { findTask, findTasks } from '../flags/task-ids.ts';
 import { exitOfTasks } from '../foreground/exit-of-tasks.ts';
-import { type Foreground, withForeground, workHere } from '../foreground/foreground.ts';
+import { type Foreground, type Worked, withForeground, workHere } from '../foreground/foreground.ts';
+import { NextOfRedrives } from '../foreground/next-of-redrives.ts';
 import { unfinished } from '../foreground/unfinished.ts';
 import { Problem } from '../problem.ts';
 
@@ -34,7 +35,10 @@ export function declare(command: Command): void {
     .option('--now', 'make waiting tasks due at once')
     .option('--concurrency <number>', 'how many at a time (default: 1)')
     .option('--timeout <duration>', 'wait so long, then detach; the tasks stay')
-    .addHelpText('after', `\n${FILTER_HELP}`);
+    .addHelpText(
+      'after',
+      `\nWithout IDs it also works the tasks that a running redrive puts back meanwhile, and ends with the redrive.\n${FILTER_HELP}`,
+    );
   act<Flags>(command, resume);
 }
 
@@ -52,8 +56,12 @@ async function resume(cli: Cli, ids: readonly string[], flags: Flags): Promise<n
         ids.length > 0 ? 'No unfinished task of this command matches.' : 'There are no unfinished tasks.',
       );
     const tasks = flags.now ? await dueNow(cli, holdfast, chosen) : chosen;
-    const worked = await work(cli, foreground, tasks, { concurrency, timeoutMs });
-    const exit = exitOfTasks(worked.tasks);
+    const options = { concurrency, timeoutMs };
+    const find = () => allUnfinished(cli, holdfast, filterFrom(ids));
+    const worked = byFilter
+      ? await workWithRedrives(cli, foreground, tasks, options, find)
+      : await work(cli, foreground, tasks, options);
+    const exit = worked.detached ? EXIT.notFinished : exitOfTasks(worked.tasks);
     if (cli.terminal.json) {
       const { detached } = worked;
       cli.terminal.document(documentOf('resume', { exit, detached, items: worked.tasks.map(taskJson) }));
@@ -62,12 +70,37 @@ async function resume(cli: Cli, ids: readonly string[], flags: Flags): Promise<n
   });
 }
 
-async function work(
+interface Options {
+  readonly concurrency: number;
+  readonly timeoutMs: number | undefined;
+}
+
+/** Also works the tasks that running redrives put back meanwhile. */
+async function workWithRedrives(
   cli: Cli,
   foreground: Foreground,
   tasks: readonly Task[],
-  options: { concurrency: number; timeoutMs: number | undefined },
-) {
+  { concurrency, timeoutMs = Number.POSITIVE_INFINITY }: Options,
+  find: () => Promise<readonly Task[]>,
+): Promise<Worked> {
+  const began = performance.now();
+  const { detacher } = foreground;
+  const next = new NextOfRedrives(cli, foreground, find, tasks);
+  let worked: Worked = { tasks: [], interrupted: false, detached: false };
+  for (let more = tasks; more.length > 0; more = await next.next(more, timeLeft())) {
+    const left = timeLeft();
+    const round = await work(cli, foreground, more, { concurrency, timeoutMs: left });
+    worked = { ...round, tasks: [...worked.tasks, ...round.tasks] };
+    if (worked.interrupted) return worked;
+  }
+  return detacher.detached ? { ...worked, interrupted: true, detached: true } : worked;
+
+  function timeLeft(): number | undefined {
+    return timeoutMs === Number.POSITIVE_INFINITY ? undefined : Math.max(0, timeoutMs - (performance.now() - began));
+  }
+}
+
+async function work(cli: Cli, foreground: Foreground, tasks: readonly Task[], options: Options): Promise<Worked> {
   return tasks.length === 0
     ? { tasks, interrupted: false, detached: false }
     : workHere(cli, foreground, tasks, options);

@@ -66,7 +66,8 @@ export function screen({ terminal: { out } }: Cli, store: string, seen: SeenStat
   const { counts, alive, attention, oldest, now } = seen;
   const totals = Object.entries(totalsOf(counts)).flatMap(([state, count]) => {
     const { text, style } = signOf(state as ShownState);
-    return count === 0 ? [] : [out.paint(style, `${text} ${count} ${stateWords(state as ShownState)}`)];
+    const words = `${text} ${count} ${stateWords(state as ShownState)}`;
+    return count === 0 ? [] : [{ text: words, painted: out.paint(style, words) }];
   });
   const age = (words: string, since: readonly QueueSince[]) => {
     const [first] = since.toSorted((a, b) => a.since - b.since);
@@ -79,12 +80,31 @@ export function screen({ terminal: { out } }: Cli, store: string, seen: SeenStat
       `  ${out.glyph(SIGN_OF_ATTENTION[kind])} ${text}`,
       `      ${out.paint('idle', command)}`,
     ]),
-    `Tasks    ${totals.length === 0 ? 'none' : totals.join('   ')}`,
+    ...totalLines(totals, out.columns).map((line, i) => `${i === 0 ? 'Tasks  ' : '       '}  ${line}`),
     `Due      ${dueLine(counts, now)}`,
     ...(ages.length > 0 ? [`Oldest   ${ages.join(', ')}`] : []),
     ...workerLines(alive, now).map((line, i) => `${i === 0 ? 'Workers' : '       '}  ${line}`),
     `Store    ${visible(store)}`,
   ];
+}
+
+const GAP = '   ';
+
+/** As many on a line as a terminal of so many columns has room for. */
+function totalLines(totals: readonly Total[], columns: number): string[] {
+  const lines: Total[][] = [[]];
+  for (const total of totals) {
+    const line = lines.at(-1) as Total[];
+    const width = line.reduce((sum, { text }) => sum + widthOf(text) + GAP.length, 0) + widthOf(total.text);
+    if (line.length > 0 && width > columns - 'Workers  '.length) lines.push([total]);
+    else line.push(total);
+  }
+  return totals.length === 0 ? ['none'] : lines.map((line) => line.map(({ painted }) => painted).join(GAP));
+}
+
+interface Total {
+  readonly text: string;
+  readonly painted: string;
 }
 
 /** In the order in which they are shown. */

@@ -130,6 +130,7 @@ async function work(
   { concurrency = 1, takeNow: hurry = false }: WorkOptions,
 ): Promise<void> {
   const sleeper = new Sleeper();
+  if (!detacher.detached) stopper.reset();
   const worker = holdfast.worker({
     name: foregroundName(process.pid),
     only: watch.open.map(({ id }) => id),

@@ -13,7 +13,7 @@ interface Guarded {
  * ```
  */
 export class HandlerStopper {
-  readonly #stop = new AbortController();
+  #stop = new AbortController();
   readonly #kill = new AbortController();
   readonly #running = new Set<object>();
   #changed = () => {};
@@ -31,6 +31,11 @@ export class HandlerStopper {
   /** Stops all handlers, and those that start later. */
   stop(): void {
     this.#stop.abort(new DOMException('It was stopped from outside.', 'AbortError'));
+  }
+
+  /** Lets handlers start again, after all have stopped. */
+  reset(): void {
+    this.#stop = new AbortController();
   }
 
   /** Kills processes that are still stopping. */
@@ -52,11 +57,12 @@ export class HandlerStopper {
   /** Runs a handler, and stops it when `stop` is called. */
   async run<T extends Guarded, R>(task: T, handler: (task: T) => Promise<R>): Promise<R> {
     const running = {};
+    const stop = this.#stop.signal;
     this.#running.add(running);
     try {
-      return await handler({ ...task, signal: AbortSignal.any([task.signal, this.#stop.signal]) });
+      return await handler({ ...task, signal: AbortSignal.any([task.signal, stop]) });
     } catch (error) {
-      if (error !== this.#stop.signal.reason || task.signal.aborted) throw error;
+      if (error !== stop.reason || task.signal.aborted) throw error;
       this.#remove(running);
       await aborted(task.signal);
       throw error;

@@ -1,4 +1,5 @@
 import { systemClock } from '../../clock.ts';
+import { clockTime } from '../../views/times.ts';
 import { Sleeper } from '../foreground/sleeper.ts';
 import { onInterrupt } from './interrupts.ts';
 import type { Terminal } from './terminal.ts';
@@ -42,7 +43,8 @@ export async function live({ out }: Terminal, frame: () => Promise<string[]>): P
     while (!ended) {
       if (!paused) {
         const lines = await frame();
-        const clock = new Date(systemClock.now()).toLocaleTimeString();
+        const now = systemClock.now();
+        const clock = clockTime(now, now);
         const all = [...lines, out.paint('idle', `${clock}  q: quit  p: pause`)];
         out.raw(`${HOME}${all.map((line) => `${line}${REST_OF_LINE}`).join('\r\n')}${REST_OF_SCREEN}`);
       }

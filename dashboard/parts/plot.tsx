@@ -82,8 +82,8 @@ export function Plot({
                 </tr>
               </thead>
               <tbody>
-                {table.rows.map(([first, ...rest]) => (
-                  <tr key={first}>
+                {table.rows.map(([first, ...rest], row) => (
+                  <tr key={row}>
                     <th scope="row">{first}</th>
                     {rest.map((value, i) => (
                       <td key={table.heads[i + 1]} class="number">
@@ -213,7 +213,7 @@ export function BarPlot({
       </>
     );
   };
-  const rows = bins.map((bin) => [timeWords(bin.at), ...series.map(({ id }) => bin.counts[id] ?? 0)]);
+  const rows = bins.map((bin) => [binWords(bin.at, bins), ...series.map(({ id }) => bin.counts[id] ?? 0)]);
   const heads = ['From', ...series.map((each) => each.title)];
   return <Plot {...{ title, summary, series, height, draw, table: { heads, rows } }} />;
 }
@@ -284,6 +284,12 @@ export function Shares({
   );
 }
 
+/** At most four characters up to 999 millions: `10k`, `2.5M`. */
+function shortCount(count: number): string {
+  if (count >= 1_000_000) return `${count / 1_000_000}M`;
+  return count >= 10_000 ? `${count / 1_000}k` : String(count);
+}
+
 function CountAxis({
   y,
   width,
@@ -298,7 +304,7 @@ function CountAxis({
         <g key={tick} class="grid">
           <line x1={LEFT} x2={width} y1={y(tick)} y2={y(tick)} />
           <text class="tick" x={LEFT - 6} y={y(tick) + 4} text-anchor="end">
-            {tick >= 10_000 ? `${tick / 1_000}k` : tick}
+            {shortCount(tick)}
           </text>
         </g>
       ))}
@@ -336,6 +342,15 @@ export function hourWords(at: number): string {
   return new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 }
 
-function timeWords(at: string): string {
-  return new Date(at).toLocaleString(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
+/** When the clocks are set back, an hour has its times twice: the zone tells them apart. */
+function binWords(at: string, bins: readonly Bin[]): string {
+  const offset = (time: string) => new Date(time).getTimezoneOffset();
+  const isClockSet = bins.length > 1 && offset(bins[0]?.at ?? at) !== offset(bins.at(-1)?.at ?? at);
+  return new Date(at).toLocaleString(undefined, {
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(isClockSet && { timeZoneName: 'short' }),
+  });
 }

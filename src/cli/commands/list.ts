@@ -36,6 +36,10 @@ export function declare(command: Command): void {
   declareListFlags(command).addHelpText(
     'after',
     `
+TRIES  the attempts that were charged, of those that its policy allows. An
+       attempt that succeeds is not charged, nor is a failure that is not the
+       task's fault (a rate limit, an outage): so 0/5 may have run often
+
 ${FILTER_HELP}`,
   );
   act<ListFlags>(command, list);

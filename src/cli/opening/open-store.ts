@@ -95,7 +95,10 @@ function refuseMissing({ path, origin }: FileStore): void {
     }
     throw new Problem('store_unavailable', `there is no store at ${visible(path)}`, {
       why: [WHENCE[origin]],
-      hints: ['the first task makes it: holdfast run -- CMD…', 'another store: --store PATH, or HOLDFAST_STORE'],
+      hints: [
+        'the first task or worker makes it: holdfast run -- CMD…, or holdfast worker',
+        'another store: --store PATH, or HOLDFAST_STORE',
+      ],
     });
   }
   throw new Problem('store_unavailable', `${visible(path)} is not a file`, {

@@ -294,12 +294,7 @@ export class PostgresRecords implements Records {
     );
     const ids = kindsWithout(await this.#takers(), kinds).map(({ id }) => id);
     if (ids.length === 0) return [];
-    return this.#database.rows<ReadyCount>(
-      this.#in(`SELECT name, sum(ready) AS ready FROM (SELECT c.type AS name, (SELECT count(*) FROM (
-          SELECT 1 FROM $.lanes l JOIN $.live t ON t.lane = l.id AND t.state = 'ready' WHERE l.class = c.id AND l.active LIMIT $1) x) AS ready
-        FROM $.classes c WHERE c.id = ANY($2::integer[])) k WHERE ready > 0 GROUP BY name ORDER BY name COLLATE "C"`),
-      [most, list(ids)],
-    );
+    return (await this.#database.call<readonly ReadyCount[] | null>('ready_of', [ids, most])) ?? [];
   }
 
   oldestRunning(): Promise<readonly QueueSince[]> {
@@ -310,13 +305,8 @@ export class PostgresRecords implements Records {
     );
   }
 
-  oldestReady(): Promise<readonly QueueSince[]> {
-    return this.#database.rows(
-      this.#in(`SELECT q.name AS queue, min(r.order_key) AS since
-        FROM $.lanes l JOIN $.classes c ON c.id = l.class JOIN $.queues q ON q.id = c.queue CROSS JOIN LATERAL (
-          SELECT order_key FROM $.live WHERE lane = l.id AND state = 'ready' ORDER BY order_key, seq LIMIT 1) r
-        WHERE q.ordering = 'fifo' GROUP BY q.name ORDER BY q.name COLLATE "C"`),
-    );
+  async oldestReady(): Promise<readonly QueueSince[]> {
+    return (await this.#database.call<readonly QueueSince[] | null>('oldest_ready', [])) ?? [];
   }
 
   async sourceNames(): Promise<readonly string[]> {

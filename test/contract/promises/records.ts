@@ -40,6 +40,26 @@ export function promisesOfRecords(factory: StoreFactory): void {
     ]);
   });
 
+  test('tells since when the oldest ready task waits, whether its source is held, was held, or its queue is fair', async () => {
+    const { sources, records } = scene.store;
+    const by = { actor: 'eva', origin: 'person' } as const;
+    await sources.setUp('fair', { fair: true });
+    const at = scene.now();
+    const ages = [3_000, 9_000, 1_000, 5_000];
+    const tasks = ages.map((age, i) => ({ submittedAt: at - age, source: `s${i}` }));
+    await scene.enqueue(...tasks, ...tasks.map((task) => ({ ...task, queue: 'fair' })));
+    const oldest = (age: number) => ['default', 'fair'].map((queue) => ({ queue, since: at - age }));
+    expect(await records.oldestReady()).toEqual(oldest(9_000));
+
+    const worker = await scene.join();
+    await sources.hold('s1', by);
+    for (const queue of ['default', 'fair']) await scene.claim(worker, { queues: [queue], limit: 1 });
+    expect(await records.oldestReady()).toEqual(oldest(9_000));
+    await sources.release('s1', by);
+    for (const queue of ['default', 'fair']) await scene.claim(worker, { queues: [queue], limit: 3 });
+    expect(await records.oldestReady()).toEqual([]);
+  });
+
   test('returns what was last published about a type, and nothing if nothing was', async () => {
     const { records } = scene.store;
     await scene.join('alice', { publishes: { mail: '{"maxAttempts":2}', sms: '{}' } });

@@ -215,3 +215,43 @@ BEGIN
   UPDATE lanes SET active = false WHERE id = ANY(own);
   RETURN cardinality(own) + cardinality(closed);
 END $$;
+
+-- The key of the first ready task of a lane.
+CREATE FUNCTION first_key(p_lane bigint) RETURNS double precision LANGUAGE sql STABLE AS $$
+  SELECT order_key FROM live WHERE lane = p_lane AND state = 'ready' ORDER BY order_key, seq LIMIT 1
+$$;
+
+-- Since when the oldest ready task of each fifo queue waits. The rank of an active lane is never above the key of its first task, so of
+-- the lanes of a class and track only those up to the first with a task are read. In a fair queue the rank is a turn: then each active
+-- lane is read. An inactive lane has tasks only if its source has a state or is held.
+CREATE FUNCTION oldest_ready() RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (WITH found (queue, since) AS (
+    SELECT c.queue, least(f.since, (
+      SELECT min(first_key(l.id)) FROM lanes l WHERE l.class = c.id AND l.track = k.track AND l.active AND l.rank < f.since))
+    FROM queues q JOIN classes c ON c.queue = q.id CROSS JOIN generate_series(0, 4) k (track) CROSS JOIN LATERAL (
+      SELECT i.since FROM (
+        SELECT first_key(l.id) AS since FROM lanes l
+        WHERE l.class = c.id AND l.track = k.track AND l.active ORDER BY l.rank, l.rank_seq OFFSET 0) i
+      WHERE i.since IS NOT NULL LIMIT 1) f
+    WHERE q.ordering = 'fifo' AND NOT q.fair
+    UNION ALL
+    SELECT q.id, first_key(l.id) FROM queues q JOIN classes c ON c.queue = q.id JOIN lanes l ON l.class = c.id AND l.active
+    WHERE q.ordering = 'fifo' AND q.fair
+    UNION ALL
+    SELECT q.id, first_key(l.id) FROM (SELECT name FROM source_states UNION SELECT name FROM sources) s JOIN lanes l ON l.source = s.name AND NOT l.active
+    JOIN classes c ON c.id = l.class JOIN queues q ON q.id = c.queue WHERE q.ordering = 'fifo')
+  SELECT json_agg(json_build_object('queue', s.name, 'since', s.since) ORDER BY s.name COLLATE "C")
+  FROM (SELECT q.name, min(f.since) AS since FROM found f JOIN queues q ON q.id = f.queue WHERE f.since IS NOT NULL GROUP BY q.name) s);
+END $$;
+
+-- By type: how many tasks are ready in active lanes of these classes. At most so many of each class are counted.
+CREATE FUNCTION ready_of(p_classes integer[], p_most integer) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT json_agg(json_build_object('name', s.type, 'ready', s.ready) ORDER BY s.type COLLATE "C") FROM (
+    SELECT k.type, sum(k.ready) AS ready FROM (
+      SELECT c.type, (SELECT count(*) FROM (
+        SELECT 1 FROM lanes l JOIN live t ON t.lane = l.id AND t.state = 'ready' WHERE l.class = c.id AND l.active LIMIT p_most) x) AS ready
+      FROM classes c WHERE c.id = ANY(p_classes)) k
+    WHERE k.ready > 0 GROUP BY k.type) s);
+END $$;

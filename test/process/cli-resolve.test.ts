@@ -59,6 +59,23 @@ describe.concurrent('holdfast resolve of a move whose destination exists', () =>
     expect((await project.run('resolve', '1', '--as', 'never')).stderr).toContain('keep-both, overwrite, skip');
   });
 
+  test('asks again for a result that is not JSON', async ({ project }) => {
+    await collision(project);
+    const asking = project.start(['resolve', '1'], { under: ON_TERMINAL });
+    await asking.says('Which (1–4)');
+    asking.type('4\n');
+    await asking.says('Result (JSON');
+    asking.type('by hand\n');
+    await asking.says('That is not JSON. Text goes in quotes');
+    asking.type('"by hand"\n');
+    await asking.says('Note');
+    asking.type('\n');
+    expect((await asking.ended).exit).toBe(0);
+    expect((await project.json('show', '1')).document).toMatchObject({
+      task: { state: 'succeeded', result: 'by hand' },
+    });
+  });
+
   test('asks a person which of its choices is meant', async ({ project }) => {
     const to = await collision(project);
     const asking = project.start(['resolve', '1'], { under: ON_TERMINAL });

@@ -68,6 +68,29 @@ describe('holdfast ui', () => {
     ui.kill('SIGTERM');
     expect((await ui.ended).exit).toBe(0);
   });
+
+  test('says on its terminal what went wrong where an answer says only that it was unexpected', async ({ project }) => {
+    await project.run('run', '--', 'true');
+    const token = 'a-long-text-of-mine';
+    const failing = `import fs from 'node:fs/promises';
+      import { syncBuiltinESMExports } from 'node:module';
+      const { readFile } = fs;
+      fs.readFile = async (path, ...more) => {
+        if (String(path).endsWith('openapi.json')) throw new Error('EIO: i/o error, read');
+        return readFile(path, ...more);
+      };
+      syncBuiltinESMExports();`;
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(failing)}`;
+    const ui = project.start(['ui', '--port', '0'], { env: { HOLDFAST_UI_TOKEN: token, NODE_OPTIONS } });
+    await ui.says('Ctrl-C ends it');
+    const url = /http:\/\/127\.0\.0\.1:\d+\//.exec(ui.stdout)?.[0];
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await fetch(`${url}api/v1/openapi.json`, { headers });
+    expect([answer.status, await answer.text()]).toEqual([500, expect.not.stringContaining('EIO')]);
+    await ui.says('EIO: i/o error, read');
+    ui.kill('SIGTERM');
+    expect((await ui.ended).exit).toBe(0);
+  });
 });
 
 describe('the dashboard under a path of', () => {

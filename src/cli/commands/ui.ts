@@ -6,6 +6,7 @@ import { createDashboard, type InnerOptions } from '../../dashboard/dashboard.ts
 import { toNodeHandler } from '../../dashboard/node.ts';
 import { ALL_PERMISSIONS } from '../../dashboard/permissions.ts';
 import { tokenLogin } from '../../dashboard/session.ts';
+import { silent } from '../../log.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
@@ -14,7 +15,7 @@ import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { openBrowser } from '../foreground/open-browser.ts';
 import { withHoldfast } from '../opening/open-holdfast.ts';
 import { readConfig } from '../opening/read-config.ts';
-import { usage } from '../problem.ts';
+import { problemOf, usage } from '../problem.ts';
 import { onInterrupt } from '../terminal/interrupts.ts';
 
 interface Flags {
@@ -71,6 +72,7 @@ async function ui(cli: Cli, flags: Flags): Promise<number> {
       authorize: allowAnyone ? () => cli.actor : login.authorize,
       readOnly,
       command: (words) => cli.command(words),
+      log: { ...silent, error: (fields, message) => cli.terminal.warn(unexpectedWords(fields, message)) },
       refusedConfig: async () => (await readConfig(cli))?.refused,
       ...(environment !== undefined && { environment }),
       ...(isLocal && { hosts: LOOPBACK_NAMES }),
@@ -90,6 +92,11 @@ async function ui(cli: Cli, flags: Flags): Promise<number> {
     server.closeAllConnections();
     return EXIT.done;
   });
+}
+
+/** Answers say nothing of an unexpected error. This terminal does, so that somebody can report it. */
+function unexpectedWords({ err }: { readonly err?: unknown }, message: string): string {
+  return visible(`${message} ${problemOf(err).message}`);
 }
 
 function tokenFrom({ environment }: Cli): string | undefined {

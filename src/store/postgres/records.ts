@@ -409,13 +409,12 @@ function sourcesAmong(names: string): string {
 }
 
 const COUNTS_BY: Readonly<Record<keyof CountsBy, string>> = {
-  source: `WITH listed AS MATERIALIZED (${LISTED}), load (name, ready, running) AS (
-      SELECT l.source, t.ready, t.running FROM (
-        SELECT lane, count(*) FILTER (WHERE state = 'ready') AS ready, count(*) FILTER (WHERE state = 'running') AS running
-        FROM $.live WHERE state IN ('ready', 'running') GROUP BY lane) t JOIN $.lanes l ON l.id = t.lane
-      UNION ALL SELECT name, 0, 0 FROM listed)
-    SELECT name, sum(ready) AS ready, sum(running) AS running FROM load GROUP BY name
-    ORDER BY name IN (SELECT name FROM listed) DESC, 2 DESC, 3 DESC, name COLLATE "C"
+  source: `WITH listed AS MATERIALIZED (${LISTED})
+    SELECT coalesce(c.name, s.name) AS name, coalesce(c.ready, 0) AS ready, coalesce(c.running, 0) AS running
+    FROM (SELECT l.source AS name, count(*) FILTER (WHERE t.state = 'ready') AS ready, count(*) FILTER (WHERE t.state = 'running') AS running
+      FROM $.live t JOIN $.lanes l ON l.id = t.lane WHERE t.state IN ('ready', 'running') GROUP BY l.source) c
+    FULL JOIN listed s ON s.name = c.name
+    ORDER BY s.name IS NOT NULL DESC, 2 DESC, 3 DESC, coalesce(c.name, s.name) COLLATE "C"
     LIMIT $1 + (SELECT count(*) FROM listed)`,
   queue: `WITH soon AS (SELECT class, run_at <= $.now_ms() AS is_due FROM $.live WHERE state = 'scheduled' ORDER BY run_at, id LIMIT $1),
     load (class, ready, running, scheduled) AS (

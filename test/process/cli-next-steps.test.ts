@@ -112,6 +112,10 @@ describe.concurrent('holdfast enqueue', () => {
     expect(again.stderr).toContain('#1 has the key m already, so nothing new was recorded.');
     await project.run('cancel', '1');
     await project.run('enqueue', 'sync_mailbox', '--unique', 'inbox');
+    const resumed = await project.run('resume');
+    expect(resumed.stderr).toBe(
+      'There are no unfinished tasks that resume runs: shell_command, file_move and http_delivery.\n',
+    );
     const unique = await project.run('enqueue', 'sync_mailbox', '--unique', 'inbox');
     expect(unique.stderr).toContain('#2 has the unique key inbox already, so nothing new was recorded.');
     await project.run('cancel', '2');

@@ -53,7 +53,9 @@ async function resume(cli: Cli, ids: readonly string[], flags: Flags): Promise<n
     for (const task of chosen) await refuseForeign(cli, holdfast, task);
     if (chosen.length === 0)
       cli.terminal.note(
-        ids.length > 0 ? 'No unfinished task of this command matches.' : 'There are no unfinished tasks.',
+        ids.length > 0
+          ? 'No unfinished task of this command matches.'
+          : `There are no unfinished tasks that resume runs: ${OWN_TYPES_TEXT}.`,
       );
     const tasks = flags.now ? await dueNow(cli, holdfast, chosen) : chosen;
     const options = { concurrency, timeoutMs };

@@ -23,7 +23,7 @@ const inSite = (file) => file.replace(/^docs\//, '').replace(/(^|\/)README\.md$/
 /** The files of the site, by their paths in the repository. */
 export function filesOfSite() {
   const docs = readdirSync(join(root, 'docs'), { recursive: true, withFileTypes: true })
-    .filter((file) => file.isFile() && /\.(md|svg|png)$/.test(file.name))
+    .filter((file) => file.isFile() && /\.(md|svg|png|jpg)$/.test(file.name))
     .map((file) => posix.join('docs', file.parentPath.slice(join(root, 'docs').length), file.name));
   return [...docs, ...OTHERS];
 }

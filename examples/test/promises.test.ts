@@ -78,7 +78,7 @@ describe('of a system', () => {
   test('the page links what is proven to its test, and says why the rest is left', () => {
     const text = systemsPage([{ ...system, promises: [proven, left] }]);
     expect(text).toContain('Of 2 promises 1 are proven, and 1 are left out.');
-    expect(text).toContain(`- It is retried. [a run › is retried \\[once\\]](../${FILE})`);
+    expect(text).toContain(`- It is retried. [a run › is retried \\[once\\]](../../${FILE})`);
     expect(text).toContain('- It is deleted. (Hygiene) **Left out:** Not yet.');
   });
 

@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { nameInPath } from '../src/path-segment.ts';
 import { AuditPage } from './pages/audit.tsx';
 import { FailureGroupPage } from './pages/failure-group.tsx';
 import { FailuresPage } from './pages/failures.tsx';
@@ -58,7 +59,7 @@ export function pageAt(path: string): VNode | undefined {
 /** A name in an address may be anything, also no valid encoding. */
 function decoded(name: string): string {
   try {
-    return decodeURIComponent(name);
+    return nameInPath(decodeURIComponent(name));
   } catch {
     return name;
   }

@@ -94,7 +94,7 @@ export { Holdfast } from './queue/holdfast.ts';
 export type { TaskToImport } from './queue/import.ts';
 export type { PolicyQuestion } from './queue/inspect.ts';
 export { type HoldfastOptions, openHoldfast, type QueueOptions } from './queue/open.ts';
-export type { ActionOptions, ResolveOptions, RetryOptions } from './queue/operate.ts';
+export type { ActionOptions, ResolveOptions, RetryOptions, SeenTask, TaskActionOptions } from './queue/operate.ts';
 export type { RedriveFilterOptions, RedriveOptions, RedrivePlan } from './queue/redrives.ts';
 export type { ResultOptions } from './queue/results.ts';
 export type { Schedule, ScheduleOptions } from './queue/schedules.ts';

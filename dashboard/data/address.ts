@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { pathSegment } from '../../src/path-segment.ts';
 
 /** Where the page is: the path below the root of the dashboard, such as `tasks/41`, and what is asked of it. */
 export interface Address {
@@ -58,5 +59,5 @@ function read(): Address {
 
 /** A segment of a path, such as the name of a source. */
 export function segment(name: string | number): string {
-  return encodeURIComponent(String(name));
+  return pathSegment(String(name));
 }

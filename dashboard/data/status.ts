@@ -18,13 +18,21 @@ export function followStatus(): void {
   });
 }
 
+/** The question that was asked last: the answer to an older one is not shown. */
+let asked: AbortController | undefined;
+
 async function load(): Promise<void> {
+  asked?.abort();
+  asked = new AbortController();
+  const { signal } = asked;
   try {
     me.value ??= await get<MeDocument>('me');
-    status.value = await get<StatusDocument>('status');
+    const now = await get<StatusDocument>('status', signal);
+    if (signal.aborted) return;
+    status.value = now;
     trouble.value = undefined;
   } catch (error) {
-    trouble.value = problemOf(error);
+    if (!signal.aborted) trouble.value = problemOf(error);
   }
 }
 

@@ -39,7 +39,17 @@ export function statesFor(verb: TaskVerb): readonly TaskState[] {
   return verb === 'cancel' ? [...from, 'running'] : from;
 }
 
-export function actOnTask(verb: TaskVerb, task: Pick<TaskJson, 'id' | 'type' | 'state'>, then?: () => void): Act {
+type SeenTask = Pick<TaskJson, 'id' | 'type' | 'state' | 'executions'>;
+
+/**
+ * An act is done only if nothing has happened to the task since it was shown. What waits or runs changes by itself all the time, so there
+ * only its present state counts.
+ */
+export function asSeen({ state, executions }: Pick<TaskJson, 'state' | 'executions'>): object {
+  return state === 'ready' || state === 'scheduled' || state === 'running' ? {} : { if_still: { state, executions } };
+}
+
+export function actOnTask(verb: TaskVerb, task: SeenTask, then?: () => void): Act {
   if (verb === 'retry' && task.state === 'succeeded') return runAgain(task, then);
   const { id, type } = task;
   const { does, means, done } = WORDS[verb];
@@ -57,6 +67,7 @@ export function actOnTask(verb: TaskVerb, task: Pick<TaskJson, 'id' | 'type' | '
     }),
     run: async (note, acceptsRisk) => {
       await post(`tasks/${id}/${verb}`, {
+        ...asSeen(task),
         ...(note !== undefined && { note }),
         ...(acceptsRisk && { accept_duplicate: true }),
       });
@@ -67,7 +78,8 @@ export function actOnTask(verb: TaskVerb, task: Pick<TaskJson, 'id' | 'type' | '
 }
 
 /** What has succeeded is done a second time: the person is told before, so the server need not refuse it. */
-function runAgain({ id, type }: Pick<TaskJson, 'id' | 'type'>, then?: () => void): Act {
+function runAgain(task: SeenTask, then?: () => void): Act {
+  const { id, type } = task;
   return {
     title: `Run again: #${id} ${type}`,
     words: 'It has succeeded. Its work is done a second time.',
@@ -75,7 +87,7 @@ function runAgain({ id, type }: Pick<TaskJson, 'id' | 'type'>, then?: () => void
     isSevere: true,
     command: commandFor('retry', id, '--accept-duplicate'),
     run: async (note) => {
-      await post(`tasks/${id}/retry`, { accept_duplicate: true, ...(note !== undefined && { note }) });
+      await post(`tasks/${id}/retry`, { accept_duplicate: true, ...asSeen(task), ...(note !== undefined && { note }) });
       then?.();
       return `#${id} runs again.`;
     },

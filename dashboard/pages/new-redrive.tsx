@@ -6,7 +6,7 @@ import { plural } from '../../src/views/plural.ts';
 import { summaryOf } from '../../src/views/task-text.ts';
 import { visible } from '../../src/views/visible.ts';
 import { address, addressOf, ask, goTo } from '../data/address.ts';
-import { Problem, post } from '../data/api.ts';
+import { type Problem, post, problemOf } from '../data/api.ts';
 import { commandFor } from '../data/commands.ts';
 import type { ListDocument } from '../data/documents.ts';
 import { tell } from '../data/live.ts';
@@ -55,23 +55,21 @@ type Plan = RedrivePlanDocument['plan'];
 
 /** What it would do now. */
 function usePlan(filter: string, rate: string): { readonly plan?: Plan; readonly problem?: Problem } {
-  const [found, setFound] = useState<{ readonly plan?: Plan; readonly problem?: Problem }>({});
+  const [found, setFound] = useState<{ readonly of?: string; readonly plan?: Plan; readonly problem?: Problem }>({});
+  const question = JSON.stringify({ filter, rate });
   useEffect(() => {
     let isOld = false;
-    if (filter === '') {
-      setFound({});
-      return;
-    }
+    if (filter === '') return;
     post<RedrivePlanDocument>('redrives/preview', { filter, rate }).then(
-      ({ plan }) => isOld || setFound({ plan }),
-      (error) =>
-        isOld || setFound({ problem: error instanceof Problem ? error : new Problem(0, 'page', String(error)) }),
+      ({ plan }) => isOld || setFound({ of: question, plan }),
+      (error) => isOld || setFound({ of: question, problem: problemOf(error) }),
     );
     return () => {
       isOld = true;
     };
-  }, [filter, rate]);
-  return found;
+  }, [question]);
+  // The plan of another filter is no answer to this one.
+  return found.of === question ? found : {};
 }
 
 // ── 1: which tasks ──
@@ -266,7 +264,7 @@ function Confirm({
       tell();
       goTo(`redrives/${redrive.id}`);
     } catch (error) {
-      setProblem(error instanceof Problem ? error : new Problem(0, 'page', String(error)));
+      setProblem(problemOf(error));
       setBusy(false);
     }
   };

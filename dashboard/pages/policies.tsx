@@ -1,11 +1,11 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { Backoff } from '../../src/failure/backoff.ts';
 import { describeBackoff } from '../../src/failure/backoff.ts';
 import { plural } from '../../src/views/plural.ts';
 import { pathWords, valueWords } from '../../src/views/policy-values.ts';
 import { visible } from '../../src/views/visible.ts';
 import { segment } from '../data/address.ts';
-import { Problem, post } from '../data/api.ts';
+import { type Problem, post, problemOf } from '../data/api.ts';
 import type { PoliciesDiffDocument, PoliciesDocument, PolicyNumbers } from '../data/operating-documents.ts';
 import { useDocument } from '../data/use-document.ts';
 import { Page, Section } from '../parts/page.tsx';
@@ -88,18 +88,24 @@ function backoffWords({ backoff, jitter }: PolicyNumbers): string {
 /** Compares a pasted file with what is in use. */
 function Diff({ file }: { readonly file: string | undefined }) {
   const [yaml, setYaml] = useState('');
-  const [found, setFound] = useState<PoliciesDiffDocument>();
-  const [problem, setProblem] = useState<Problem>();
+  const [answer, setAnswer] = useState<{
+    readonly of: string;
+    readonly found?: PoliciesDiffDocument;
+    readonly problem?: Problem;
+  }>();
+  const present = useRef(yaml);
+  present.current = yaml;
   const compare = async (event: Event) => {
     event.preventDefault();
-    setFound(undefined);
-    setProblem(undefined);
-    try {
-      setFound(await post<PoliciesDiffDocument>('policies/diff', { yaml }));
-    } catch (error) {
-      setProblem(error instanceof Problem ? error : new Problem(0, 'page', String(error)));
-    }
+    setAnswer(undefined);
+    const next = await post<PoliciesDiffDocument>('policies/diff', { yaml }).then(
+      (found) => ({ of: yaml, found }),
+      (error) => ({ of: yaml, problem: problemOf(error) }),
+    );
+    if (present.current === yaml) setAnswer(next);
   };
+  // The answer about another text is none about this one.
+  const { found, problem } = answer?.of === yaml ? answer : {};
   return (
     <div class="diff">
       <Section title="What would another file change?">

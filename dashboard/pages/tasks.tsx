@@ -466,7 +466,10 @@ async function askForAll(verb: TaskVerb, filter: string, again: () => Promise<vo
     readonly sample: readonly ListedTask[];
   };
   try {
+    const asked = address.value;
     frozen = await post('selections', { filter, verb });
+    // Somebody who has gone on to another list is not asked about this one.
+    if (address.value !== asked) return;
   } catch (error) {
     return announce(error instanceof Error ? error.message : String(error), { isProblem: true });
   }

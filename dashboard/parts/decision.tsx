@@ -5,6 +5,7 @@ import { Problem, post, problemOf } from '../data/api.ts';
 import type { ChoiceJson, TaskJson } from '../data/documents.ts';
 import { tell } from '../data/live.ts';
 import { whyNot } from '../data/status.ts';
+import { asSeen } from '../data/task-acts.ts';
 import { announce } from '../shell/announcements.ts';
 import { useKeys } from '../shell/keys.ts';
 import { Command } from './copy.tsx';
@@ -51,7 +52,12 @@ export function Decision({
     try {
       const { answer: as, words } = choice;
       const more = as === 'succeeded' && result.trim() !== '' ? { result: resultFrom(result) } : {};
-      await post(`tasks/${task.id}/resolve`, { as, ...more, ...(note.trim() !== '' && { note: note.trim() }) });
+      await post(`tasks/${task.id}/resolve`, {
+        as,
+        ...asSeen(task),
+        ...more,
+        ...(note.trim() !== '' && { note: note.trim() }),
+      });
       announce(`#${task.id}: ${words}.`);
       tell();
       onDone();

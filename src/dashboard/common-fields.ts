@@ -1,4 +1,5 @@
-import { LONGEST_NOTE } from '../queue/operate.ts';
+import { LONGEST_NOTE, type SeenTask } from '../queue/operate.ts';
+import { TASK_STATES } from '../task.ts';
 import { type Field, numberField, optional, textField } from './fields.ts';
 
 /** Fields that several routes have. */
@@ -13,6 +14,21 @@ export const FILTER: Field<string> = textField(
 export const NOTE: Field<string | undefined> = optional(textField('a note about why, for the history', LONGEST_NOTE));
 
 export const MAY_REPEAT = 'even if it has succeeded, or may have happened already';
+
+/** Of `ifStill`, as JSON of the API: the state and executions that the person saw. */
+export const IF_STILL: Field<SeenTask | undefined> = optional({
+  about:
+    'acts only if the task still has this state and so many executions, as it was seen; otherwise the answer is 409',
+  schema: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['state', 'executions'],
+    properties: { state: { type: 'string', enum: TASK_STATES }, executions: { type: 'integer', minimum: 0 } },
+  },
+  required: false,
+  // Who acts on the task checks it.
+  read: (value) => value as SeenTask,
+});
 
 export function limitField(otherwise: number, most: number): Field<number | undefined> {
   return optional(numberField(`how many; default ${otherwise}`, 1, most));

@@ -55,6 +55,8 @@ export interface InnerOptions extends DashboardOptions {
   readonly pages?: string;
   /** The configuration that applies to the command line, if it has errors. */
   readonly refusedConfig?: () => Promise<InvalidConfigError | undefined>;
+  /** Besides `hosts` it answers under any IP address. */
+  readonly anyAddress?: boolean;
 }
 
 /** A dashboard that any server can mount: it answers requests of the web standard. */
@@ -74,6 +76,7 @@ const OPTIONS = [
   'command',
   'pages',
   'refusedConfig',
+  'anyAddress',
 ];
 
 const API = 'api/v1/';
@@ -88,7 +91,16 @@ const LARGEST_BODY = 2 * 1024 * 1024;
  */
 export function createDashboard(holdfast: Holdfast, options: DashboardOptions): Dashboard {
   refuseUnknown(options, OPTIONS, 'createDashboard');
-  const { readOnly = false, environment, hosts, log = silent, command, pages, refusedConfig } = options as InnerOptions;
+  const {
+    readOnly = false,
+    environment,
+    hosts,
+    log = silent,
+    command,
+    pages,
+    refusedConfig,
+    anyAddress,
+  } = options as InnerOptions;
   const basePath = basePathFrom(options.basePath);
   const authorize = authorizeFrom(options.authorize);
   oneOf(readOnly, [true, false], 'readOnly');
@@ -141,7 +153,7 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
 
   return {
     fetch: async (request) => {
-      const answer = await answered(app, request, hosts);
+      const answer = await answered(app, request, () => refuseOtherHosts(request, hosts, anyAddress));
       for (const [name, value] of Object.entries(SECURITY_HEADERS)) answer.headers.set(name, value);
       return answer;
     },
@@ -149,9 +161,9 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
   };
 }
 
-async function answered(app: Hono, request: Request, hosts: readonly string[] | undefined): Promise<Response> {
+async function answered(app: Hono, request: Request, refuse: () => void): Promise<Response> {
   try {
-    refuseOtherHosts(request, hosts);
+    refuse();
     const answer = await app.fetch(request);
     // The headers of an answer that `authorize` made may not be changed.
     return new Response(answer.body, answer);

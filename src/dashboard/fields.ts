@@ -1,6 +1,7 @@
 import { duration, type Milliseconds } from '../duration.ts';
 import { InvalidInputError } from '../errors.ts';
 import { isRecord, list, name, oneOf, readMember, refuseUnknown, text, wholeNumber } from '../options.ts';
+import { nameInPath } from '../path-segment.ts';
 
 /** A parameter of a path or a query, or a member of a body: what it means, its JSON Schema, and how it is read. */
 export interface Field<T> {
@@ -126,7 +127,7 @@ export function readQuery<F extends Fields>(fields: F, given: URLSearchParams): 
 export function readPath<F extends Fields>(fields: F, given: Readonly<Record<string, string>>): Values<F> {
   const entries = Object.entries(fields).map(([key, field]) => [
     key,
-    field.read(writtenValue(field, given[key] ?? ''), key),
+    field.read(writtenValue(field, nameInPath(given[key] ?? '')), key),
   ]);
   return Object.fromEntries(entries) as Values<F>;
 }

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { ApiProblem } from './problems.ts';
 
 /** On every answer. Pages run only their own scripts and styles, talk only to their own server, and stand in no frame. */
@@ -57,14 +58,14 @@ export function refuseForms(request: Request): void {
 }
 
 /**
- * Refuses a host that is not listed, without its port. A name that an attacker points at 127.0.0.1 would otherwise make the dashboard
- * a part of the attacker's own site (DNS rebinding).
+ * Refuses a host that is not listed, without its port. A name that an attacker points at the address of this machine would otherwise
+ * make the dashboard a part of the attacker's own site (DNS rebinding). `anyAddress`: also any IP address, which nobody can point elsewhere.
  * @throws ApiProblem.
  */
-export function refuseOtherHosts(request: Request, allowed: readonly string[] | undefined): void {
+export function refuseOtherHosts(request: Request, allowed: readonly string[] | undefined, anyAddress = false): void {
   if (!allowed) return;
   const host = hostnameOf(request.headers.get('host') ?? new URL(request.url).host);
-  if (host !== undefined && allowed.includes(host)) return;
+  if (host !== undefined && (allowed.includes(host) || (anyAddress && isIP(host) !== 0))) return;
   throw new ApiProblem('wrong_host', 'The dashboard does not answer under this host name.', [
     `it answers under: ${allowed.join(', ')}`,
   ]);

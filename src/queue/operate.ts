@@ -3,6 +3,8 @@ import { encodeJson } from '../json.ts';
 import { name, oneOf, refuseUnknown, text, wholeNumber } from '../options.ts';
 import { show } from '../show.ts';
 import type { Move, Moved, QueueSettings, Store } from '../store/store.ts';
+import { TASK_STATES, type TaskState } from '../task.ts';
+import { plural } from '../views/plural.ts';
 
 export const LONGEST_NOTE = 4_096;
 
@@ -14,7 +16,22 @@ export interface ActionOptions {
   readonly note?: string;
 }
 
-export interface RetryOptions extends ActionOptions {
+/** A task as somebody saw it. */
+export interface SeenTask {
+  readonly state: TaskState;
+  /** How many executions it had. */
+  readonly executions: number;
+}
+
+export interface TaskActionOptions extends ActionOptions {
+  /**
+   * Acts only if the task still has this state and so many executions; otherwise it throws StateConflictError. For a person who looked
+   * at the task before. Default: acts whatever happened meanwhile.
+   */
+  readonly ifStill?: SeenTask;
+}
+
+export interface RetryOptions extends TaskActionOptions {
   /**
    * Whether the next execution has a new `idempotencyKey`, also if the task only waits. Default false: then only an ended task, which
    * begins a new round, gets one.
@@ -22,7 +39,7 @@ export interface RetryOptions extends ActionOptions {
   readonly newKey?: boolean;
 }
 
-export interface ResolveOptions extends ActionOptions {
+export interface ResolveOptions extends TaskActionOptions {
   /** What a person found: it happened (`succeeded`), it did not and should be tried again (`retry`), or it is given up (`dead`). */
   readonly as: 'succeeded' | 'retry' | 'dead';
   /** The result, if it succeeded. */
@@ -39,34 +56,51 @@ export class Operator {
     this.#sizeLimit = sizeLimit;
   }
 
-  act(id: number, verb: 'cancel' | 'hold' | 'release', options: ActionOptions): Promise<void> {
-    return this.#move(id, { verb, ...by(options, verb) });
+  async act(id: number, verb: 'cancel' | 'hold' | 'release', options: TaskActionOptions): Promise<void> {
+    const { ifStill, ...whose } = options;
+    return this.#move(id, { verb, ...by(whose, verb) }, ifStill);
   }
 
   async retry(id: number, options: RetryOptions): Promise<void> {
-    refuseUnknown(options, ['newKey', ...ACTION_OPTIONS], 'retry');
-    const { newKey = false, ...whose } = options;
+    refuseUnknown(options, ['newKey', 'ifStill', ...ACTION_OPTIONS], 'retry');
+    const { newKey = false, ifStill, ...whose } = options;
     if (typeof newKey !== 'boolean') throw new InvalidInputError(`newKey must be true or false, got ${show(newKey)}.`);
-    return this.#move(id, { verb: 'retry', newKey, ...by(whose, 'retry') });
+    return this.#move(id, { verb: 'retry', newKey, ...by(whose, 'retry') }, ifStill);
   }
 
   async resolve(id: number, options: ResolveOptions): Promise<void> {
-    refuseUnknown(options, ['as', 'result', 'actor', 'note'], 'resolve');
+    refuseUnknown(options, ['as', 'result', 'ifStill', ...ACTION_OPTIONS], 'resolve');
     const as = oneOf(options.as, ['succeeded', 'retry', 'dead'] as const, 'as');
-    const { as: _, result, ...whose } = options;
+    const { as: _, result, ifStill, ...whose } = options;
     if (result !== undefined && as !== 'succeeded') {
       throw new InvalidInputError(`Only what succeeded has a result: resolve takes no \`result\` with as: '${as}'.`);
     }
     const kept = result === undefined ? {} : { result: encodeJson(result, 'result', this.#sizeLimit) };
-    return this.#move(id, { verb: 'resolve', as, ...kept, ...by(whose, 'resolve') });
+    return this.#move(id, { verb: 'resolve', as, ...kept, ...by(whose, 'resolve') }, ifStill);
   }
 
-  async #move(id: number, move: Move): Promise<void> {
-    const [moved] = (await this.#store.tasks.move([idOf(id)], move)) as [Moved];
+  async #move(id: number, move: Move, given: SeenTask | undefined): Promise<void> {
+    const seen = given === undefined ? undefined : seenTask(given);
+    const only = seen && { from: [seen.state], executions: seen.executions };
+    const [moved] = (await this.#store.tasks.move([idOf(id)], { ...move, ...only })) as [Moved];
     if (moved.moved || moved.why === 'requested') return;
     if (moved.why === 'missing') throw new TaskNotFoundError(id);
     if (move.verb === 'cancel' && moved.from === 'cancelled') return;
+    if (seen) await this.#refuseChanged(id, seen);
     throw conflict(move.verb, moved);
+  }
+
+  /** @throws StateConflictError if the task is not as it was seen. */
+  async #refuseChanged(id: number, seen: SeenTask): Promise<void> {
+    const now = await this.#store.records.find(id);
+    if (now && now.state === seen.state && now.executions === seen.executions) return;
+    const words = now ? `${now.state} after ${plural(now.executions, 'execution', 'executions')}` : 'removed';
+    throw new StateConflictError(
+      id,
+      now?.state ?? seen.state,
+      `Task #${id} has changed: it was ${seen.state} after ${plural(seen.executions, 'execution', 'executions')}, and is ${words} now. ` +
+        'Nothing was done. Look at it again, then decide.',
+    );
   }
 
   async pauseQueue(queue: string, options: ActionOptions): Promise<void> {
@@ -87,6 +121,15 @@ export class Operator {
     if (!workers.some((one) => one.id === worker)) throw new WorkerNotFoundError(worker);
     await this.#store.tasks.leave(worker);
   }
+}
+
+function seenTask(given: unknown): SeenTask {
+  refuseUnknown(given, ['state', 'executions'], 'ifStill');
+  const { state, executions } = given as SeenTask;
+  return {
+    state: oneOf(state, TASK_STATES, 'ifStill.state'),
+    executions: wholeNumber(executions, 'ifStill.executions', 0),
+  };
 }
 
 export function idOf(id: unknown): number {

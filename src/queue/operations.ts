@@ -27,7 +27,14 @@ import { type Group, groupFrom } from '../worker/group.ts';
 import { Administration } from './administration.ts';
 import { Failures } from './failures.ts';
 import type { Inspector, PolicyQuestion } from './inspect.ts';
-import { type ActionOptions, idOf, Operator, type ResolveOptions, type RetryOptions } from './operate.ts';
+import {
+  type ActionOptions,
+  idOf,
+  Operator,
+  type ResolveOptions,
+  type RetryOptions,
+  type TaskActionOptions,
+} from './operate.ts';
 import { type RedriveOptions, Redrives } from './redrives.ts';
 import { Sources } from './sources.ts';
 import type { StatsOptions, StatsReport } from './stats.ts';
@@ -303,19 +310,19 @@ export class Operations {
    * Cancelling a cancelled task changes nothing.
    * @throws StateConflictError if the task has ended otherwise; TaskNotFoundError.
    */
-  async cancel(id: number, options: ActionOptions = {}): Promise<void> {
+  async cancel(id: number, options: TaskActionOptions = {}): Promise<void> {
     this.refuseClosed();
     await this.#operator.act(id, 'cancel', options);
   }
 
   /** Puts a waiting task aside until it is released. @throws StateConflictError; TaskNotFoundError. */
-  async hold(id: number, options: ActionOptions = {}): Promise<void> {
+  async hold(id: number, options: TaskActionOptions = {}): Promise<void> {
     this.refuseClosed();
     await this.#operator.act(id, 'hold', options);
   }
 
   /** Releases a held task: it waits in its queue again. @throws StateConflictError; TaskNotFoundError. */
-  async release(id: number, options: ActionOptions = {}): Promise<void> {
+  async release(id: number, options: TaskActionOptions = {}): Promise<void> {
     this.refuseClosed();
     await this.#operator.act(id, 'release', options);
   }

@@ -400,6 +400,8 @@ export type Settled =
 export type Move = By & {
   /** Only tasks that are in one of these states; another one is a conflict. */
   readonly from?: readonly TaskState[];
+  /** Only tasks that have had exactly so many executions; another one is a conflict. */
+  readonly executions?: number;
 } /** `redrive` is a retry by a redrive, of a task that has ended or needs a person. */ & (
     | { readonly verb: 'cancel' | 'redrive' | 'hold' | 'release' }
     /** `newKey`: its next execution has a new idempotency key, also in the same round. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { Registry } from '../../src/config/registry.ts';
 import { Failed } from '../../src/failure/signals.ts';
+import { pathSegment } from '../../src/path-segment.ts';
 import { defineTask } from '../../src/worker/define-task.ts';
 import { useKits } from '../worker/scene.ts';
 import { callsOf } from './calls.ts';
@@ -170,4 +171,40 @@ test('policies are listed by type, with each value and who said it, every delay,
   const refused = await act('policies/diff', { yaml: 'types: 5' });
   expect(refused.status).toBe(400);
   expect(refused.json.code).toBe('invalid_config');
+});
+
+test('an act on a task that is not as it was seen does nothing, and says what the task is now', async () => {
+  const kit = await open({ tasks: [bill] });
+  const { id } = await kit.holdfast.enqueue(bill, 7);
+  await kit.drain();
+  const { act, get } = callsOf(kit.holdfast);
+  const seen = { state: 'dead', executions: 1 };
+  expect((await act(`tasks/${id}/retry`, { if_still: seen })).status).toBe(200);
+  await kit.drain();
+
+  // It is dead again, but not as it was seen.
+  for (const verb of ['retry', 'cancel']) {
+    const refused = await act(`tasks/${id}/${verb}`, { if_still: seen });
+    expect(refused.json).toMatchObject({ status: 409, code: 'state_conflict' });
+    expect(refused.json.detail).toContain(
+      `#${id} has changed: it was dead after 1 execution, and is dead after 2 executions`,
+    );
+  }
+  const asked = { as: 'dead', if_still: { state: 'needs_manual', executions: 2 } };
+  expect((await act(`tasks/${id}/resolve`, asked)).json.detail).toContain('it was needs_manual after 2 executions');
+  for (const wrong of [{ state: 'gone', executions: 1 }, { state: 'dead' }, { state: 'dead', executions: -1 }, 7]) {
+    expect((await act(`tasks/${id}/retry`, { if_still: wrong })).status).toBe(400);
+  }
+  expect((await get(`tasks/${id}`)).json.task).toMatchObject({ state: 'dead', executions: 2 });
+});
+
+test('a source may be called `.` or `..`', async () => {
+  const named = defineTask('named', { source: (name: string) => name, run: () => undefined });
+  const kit = await open({ tasks: [named] });
+  const { act, get } = callsOf(kit.holdfast);
+  for (const name of ['.', '..', '~.', '~..', '~', '%2E', 'a.b']) {
+    await kit.holdfast.enqueue(named, name);
+    expect((await act(`sources/${pathSegment(name)}/hold`)).json.source).toMatchObject({ name, state: 'held' });
+    expect((await get(`sources/${pathSegment(name)}`)).json.source).toMatchObject({ name });
+  }
 });

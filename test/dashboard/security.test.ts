@@ -60,6 +60,16 @@ test('a host name that is not its own gets nothing: a name that points at this m
   }
 });
 
+test('without a login on another address it answers under addresses and the given names, for a name can be pointed at it', async () => {
+  const kit = await open({ tasks: [work] });
+  const { get } = callsOf(kit.holdfast, { hosts: ['queue.lan'], anyAddress: true } as object);
+  for (const host of ['192.0.2.7:4815', '[2001:db8::1]:80', 'queue.lan'])
+    expect((await get('me', { host })).status).toBe(200);
+  for (const host of ['evil.example', '192.0.2.7.evil.example', 'localhost']) {
+    expect((await get('me', { host })).status).toBe(421);
+  }
+});
+
 test('only files of the pages are served, whatever the path', async () => {
   const kit = await open({ tasks: [work] });
   const at = folder();

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect } from 'vitest';
 import { test } from './cli-process.ts';
@@ -67,6 +67,33 @@ describe('holdfast ui', () => {
     expect((await project.run('ui')).stderr).toContain('at least 16 characters');
     ui.kill('SIGTERM');
     expect((await ui.ended).exit).toBe(0);
+  });
+
+  test('without a login on another address it answers under no name that could be pointed at it', async ({
+    project,
+  }) => {
+    await project.run('run', '--', 'true');
+    const flags = ['ui', '--port', '0', '--host', '0.0.0.0', '--allow-anyone', '--allow-host', 'queue.lan'];
+    const ui = project.start(flags);
+    await ui.says('Ctrl-C ends it');
+    const port = /http:\/\/0\.0\.0\.0:(\d+)/.exec(ui.stdout)?.[1] as string;
+    for (const [host, status] of [
+      ['127.0.0.1', 200],
+      ['queue.lan', 200],
+      ['evil.example', 421],
+    ] as const) {
+      const asked = request({
+        host: '127.0.0.1',
+        port,
+        path: '/api/v1/me',
+        headers: { host: `${host}:${port}` },
+      }).end();
+      const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+      answer.resume();
+      expect([host, answer.statusCode]).toEqual([host, status]);
+    }
+    ui.kill('SIGTERM');
+    await ui.ended;
   });
 
   test('says on its terminal what went wrong where an answer says only that it was unexpected', async ({ project }) => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { createDashboard, type InnerOptions } from '../../dashboard/dashboard.ts';
 import { toNodeHandler } from '../../dashboard/node.ts';
@@ -24,6 +25,7 @@ interface Flags {
   readonly open?: boolean;
   readonly readOnly?: boolean;
   readonly allowAnyone?: boolean;
+  readonly allowHost?: readonly string[];
   readonly environment?: string;
 }
 
@@ -43,6 +45,7 @@ export function declare(command: Command): void {
     .option('--read-only', 'nothing can be changed')
     .option('--environment <name>', 'shown beside the name, such as production')
     .option('--allow-anyone', 'ask nobody who they are: whoever reaches the address can do everything')
+    .option('--allow-host <name...>', 'with --allow-anyone on another address: host names under which it answers')
     .addHelpText(
       'after',
       `
@@ -56,7 +59,7 @@ Other machines: mount holdfast/dashboard in a server of yours with your own auth
 
 async function ui(cli: Cli, flags: Flags): Promise<number> {
   const port = flags.port === undefined ? PORT : wholeNumberFlag(flags.port, '--port', 0, 65_535);
-  const { host = LOOPBACK, readOnly = false, environment, allowAnyone = false } = flags;
+  const { host = LOOPBACK, readOnly = false, environment, allowAnyone = false, allowHost = [] } = flags;
   const token = tokenFrom(cli);
   const isLocal = LOOPBACK_NAMES.includes(host);
   if (!isLocal && token === undefined && !allowAnyone) throw tooOpen(cli, host);
@@ -75,7 +78,10 @@ async function ui(cli: Cli, flags: Flags): Promise<number> {
       log: { ...silent, error: (fields, message) => cli.terminal.warn(unexpectedWords(fields, message)) },
       refusedConfig: async () => (await readConfig(cli))?.refused,
       ...(environment !== undefined && { environment }),
-      ...(isLocal && { hosts: LOOPBACK_NAMES }),
+      // A page of another site cannot show a token, so under a token any host name is safe.
+      ...(isLocal
+        ? { hosts: LOOPBACK_NAMES }
+        : allowAnyone && { hosts: [...LOOPBACK_NAMES, hostname().toLowerCase(), ...allowHost], anyAddress: true }),
     };
     const dashboard = createDashboard(holdfast, options);
     const handler = toNodeHandler(dashboard);

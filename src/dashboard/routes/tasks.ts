@@ -6,11 +6,12 @@ import { assumedContent, explanationContent, pastContent } from '../../documents
 import { inboxContent, inboxOf, MOST_QUESTIONS } from '../../documents/inbox.ts';
 import { listContent, MOST_LISTED, pageOf } from '../../documents/list.ts';
 import { showContent, shownTask } from '../../documents/show.ts';
+import type { SeenTask } from '../../queue/operate.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { taskJson } from '../../views/json-shapes.ts';
 import { isOwnType } from '../../views/task-text.ts';
-import { FILTER, limitField, MAY_REPEAT, NOTE } from '../common-fields.ts';
+import { FILTER, IF_STILL, limitField, MAY_REPEAT, NOTE } from '../common-fields.ts';
 import {
   choiceField,
   type Field,
@@ -143,15 +144,16 @@ export const TASKS: readonly Route[] = [
     params: { id: TASK },
     body: {
       note: NOTE,
+      if_still: IF_STILL,
       accept_duplicate: optional(flagField(MAY_REPEAT)),
       new_key: optional(flagField('with a new idempotency key, even if it only waits')),
     },
     answer: 'retry',
-    run: async ({ holdfast, commands, path, by, body: { accept_duplicate = false, new_key = false } }) => {
+    run: async ({ holdfast, commands, path, by, body: { accept_duplicate = false, new_key = false, if_still } }) => {
       const task = await taskOf(holdfast, path.id);
       const risk = accept_duplicate ? undefined : await duplicateRisk(commands, holdfast, task);
       if (risk) throw refused(risk);
-      return done(holdfast, task, (id) => holdfast.retry(id, { ...by, newKey: new_key }));
+      return done(holdfast, task, (id) => holdfast.retry(id, { ...by, ...seen(if_still), newKey: new_key }));
     },
   }),
   ...(['cancel', 'hold', 'release'] as const).map((verb) =>
@@ -161,10 +163,10 @@ export const TASKS: readonly Route[] = [
       summary: SUMMARIES[verb],
       needs: verb,
       params: { id: TASK },
-      body: { note: NOTE },
+      body: { note: NOTE, if_still: IF_STILL },
       answer: verb,
-      run: async ({ holdfast, path, by }) =>
-        done(holdfast, await taskOf(holdfast, path.id), (id) => holdfast[verb](id, by)),
+      run: async ({ holdfast, path, by, body: { if_still } }) =>
+        done(holdfast, await taskOf(holdfast, path.id), (id) => holdfast[verb](id, { ...by, ...seen(if_still) })),
     }),
   ),
   route({
@@ -180,15 +182,20 @@ export const TASKS: readonly Route[] = [
       ),
       result: optional(jsonField('what came of it, with `succeeded`')),
       note: NOTE,
+      if_still: IF_STILL,
     },
     answer: 'resolve',
-    run: async ({ holdfast, path, by, body: { as, result } }) => {
+    run: async ({ holdfast, path, by, body: { as, result, if_still } }) => {
       const { id } = await taskOf(holdfast, path.id);
-      await holdfast.resolve(id, { as, ...by, ...(result !== undefined && { result }) });
+      await holdfast.resolve(id, { as, ...by, ...seen(if_still), ...(result !== undefined && { result }) });
       return { exit: 0, task: taskJson(await holdfast.get(id)) };
     },
   }),
 ];
+
+function seen(ifStill: SeenTask | undefined): { readonly ifStill?: SeenTask } {
+  return ifStill === undefined ? {} : { ifStill };
+}
 
 /** The task with this number, or with the key after `key:`. @throws TaskNotFoundError. */
 function taskOf(holdfast: Operations, text: string): Promise<Task> {

@@ -28,6 +28,9 @@ export class Moving {
     if (!found) return { id, moved: false, why: 'missing' };
     const from = found.state;
     if (move.from && !move.from.includes(from)) return { id, moved: false, from, why: 'conflict' };
+    if (move.executions !== undefined && move.executions !== this.#executions(found)) {
+      return { id, moved: false, from, why: 'conflict' };
+    }
     if (from === 'running') return this.#moveRunning(id, move, now);
     const to = actionLeads(move.verb, from, {
       isDue: dueAt(found) <= now,
@@ -41,6 +44,12 @@ export class Moving {
     else this.#rest(found, to, move, now);
     recordAction(this.#sql, { ...actionOf(id, move), from, to }, now);
     return { id, moved: true, from, to };
+  }
+
+  /** How many executions it has had, with the one that runs. */
+  #executions({ row, facts, state }: Found): number {
+    if (state !== 'running') return Math.max(facts.executions, row.executions);
+    return this.#sql.column<number>('SELECT execution FROM hf_running WHERE id = ?', row.id)[0] as number;
   }
 
   /** A running task belongs to its worker. The cancel is a request, which the worker finds at its next renewal or earlier. */

@@ -66,6 +66,23 @@ export function promisesOfMoving(factory: StoreFactory): void {
     expect(await scene.find(running)).toMatchObject({ running: { cancelRequested: false } });
   });
 
+  test('leaves a task as it is that has not had exactly the given number of executions', async () => {
+    const unchanged = await Promise.all(
+      (['ready', 'needs_manual', 'dead', 'succeeded', 'running', 'scheduled'] as const).map(async (state) => {
+        const id = await scene.taskIn(state);
+        const { executions } = await scene.find(id);
+        const verb = state === 'ready' || state === 'running' ? ('cancel' as const) : ('retry' as const);
+        return { id, state, executions, verb };
+      }),
+    );
+    for (const { id, state, executions, verb } of unchanged) {
+      const other = await scene.move(id, { verb, executions: executions + 1 });
+      expect(other).toEqual({ id, moved: false, from: state, why: 'conflict' });
+      const same = await scene.move(id, { verb, executions });
+      expect(same).toMatchObject(state === 'running' ? { why: 'requested' } : { moved: true, from: state });
+    }
+  });
+
   test('asking twice is asking once: facts that know of the request stay fresh', async () => {
     const claimed = await scene.start(await scene.join());
     await scene.move(claimed.lease.task, { verb: 'cancel' });

@@ -39,18 +39,21 @@ DECLARE
   due bigint;
   occupant bigint;
 BEGIN
-  SELECT l.state, l.unique_while, l.run_at, l.cancel INTO task FROM live l WHERE l.id = p_id FOR UPDATE;
+  SELECT l.state, l.unique_while, l.run_at, l.cancel, l.executions INTO task FROM live l WHERE l.id = p_id FOR UPDATE;
   IF NOT FOUND THEN
-    SELECT e.state, e.unique_while, e.run_at, false AS cancel INTO task FROM ended e WHERE e.id = p_id FOR UPDATE;
+    SELECT e.state, e.unique_while, e.run_at, false AS cancel, e.executions INTO task FROM ended e WHERE e.id = p_id FOR UPDATE;
   END IF;
   IF NOT FOUND THEN
-    SELECT s.state, s.unique_while, s.run_at, false AS cancel INTO task FROM succeeded s WHERE s.id = p_id FOR UPDATE;
+    SELECT s.state, s.unique_while, s.run_at, false AS cancel, s.executions INTO task FROM succeeded s WHERE s.id = p_id FOR UPDATE;
   END IF;
   IF NOT FOUND THEN RETURN json_build_object('id', p_id, 'moved', false, 'why', 'missing'); END IF;
   from_ := task.state;
   scope := task.unique_while;
   due := task.run_at;
   IF from_ <> ALL(ARRAY(SELECT json_array_elements_text(p_move -> 'from'))) AND p_move -> 'from' IS NOT NULL THEN
+    RETURN json_build_object('id', p_id, 'moved', false, 'from', from_, 'why', 'conflict');
+  END IF;
+  IF task.executions <> (p_move ->> 'executions')::integer THEN
     RETURN json_build_object('id', p_id, 'moved', false, 'from', from_, 'why', 'conflict');
   END IF;
   IF from_ = 'running' THEN

@@ -153,3 +153,48 @@ test('an enqueue of many types of one source reads few rows for each, also by a 
   expect(await enqueueIn(types)).toBeLessThan(20 * types.length);
   await client.query('ROLLBACK');
 });
+
+test.each(['fifo', 'lifo', 'priority'])(
+  'in a %s queue, tasks that differ only in their payloads are recorded like others',
+  async (ordering) => {
+    await store.tasks.enqueue([newTask({ payload: '0' })]);
+    await client.query('UPDATE holdfast.queues SET ordering = $1', [ordering]);
+    const { queue, type, source } = newTask();
+    const groups = JSON.stringify([[queue, type, '', '{}', source]]);
+    const record = async (tasks: readonly object[], payloads: string | null) => {
+      const { rows: answers } = await client.query(
+        `SELECT ${functions}.enqueue_tasks(gen_random_uuid(), $1, $2, false, true, NULL, NULL, $3) AS answer`,
+        [groups, JSON.stringify(tasks), payloads],
+      );
+      const { receipts } = answers[0].answer as { receipts: [id: number, created: boolean][] };
+      const { rows } = await client.query(
+        `SELECT payload, source, priority, submitted_at, policy, class, lane, state, order_key, seq = l.id AS ascends, seq = -l.id AS descends,
+         deadline, idempotent, run_at - created_at < 100000 AS is_soon
+       FROM holdfast.live l JOIN holdfast.bodies b ON b.id = l.id WHERE l.id = ANY($1) ORDER BY l.id`,
+        [receipts.map(([id]) => id)],
+      );
+      return rows;
+    };
+    for (const due of [{ d: 0 }, { d: 60_000 }, { da: 8_000_000_000_000 }]) {
+      const task = { g: 0, p: 3, i: false, sa: 1_000, dl: 9_000_000_000_000, po: '{}', ...due };
+      const alike = await record([task], '1\x1e2');
+      expect(alike).toHaveLength(2);
+      expect(alike).toEqual(
+        await record(
+          ['1', '2'].map((b) => ({ ...task, b })),
+          null,
+        ),
+      );
+    }
+  },
+);
+
+test('tasks that differ only in their payloads activate an inactive lane, and change the rank of one whose first task comes after them', async () => {
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  await store.tasks.enqueue([newTask({ payload: '0' })]);
+  expect(await claim(worker, 9)).toEqual(['0']);
+  await client.query('UPDATE holdfast.lanes SET active = false');
+  await store.tasks.enqueue(['1', '2'].map((payload) => newTask({ payload })));
+  await store.tasks.enqueue([newTask({ payload: 'earlier', submittedAt: 1 })]);
+  expect(await claim(worker, 9)).toEqual(['earlier', '1', '2']);
+});

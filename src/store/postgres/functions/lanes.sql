@@ -126,6 +126,24 @@ BEGIN
   RETURN may_be_idle;
 END $$;
 
+-- The same for one lane, with few statements in the usual case: it is active and need not be changed. The same locks are taken, in the
+-- same order.
+CREATE FUNCTION wake_lane(p_lane bigint, p_key double precision, p_seq bigint, p_now bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  is_usual boolean;
+  may_be_idle boolean;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock_shared(lane_lock(), (p_lane % 64)::integer) THEN
+    PERFORM pg_advisory_xact_lock_shared(lane_lock(), (p_lane % 64)::integer);
+  END IF;
+  -- A lane with a low key has a turn if its queue is fair.
+  SELECT active AND low_key > '-infinity' AND p_key >= low_key AND (p_key, p_seq) >= (rank, rank_seq) AND NOT EXISTS (SELECT 1 FROM low_keys),
+    rank > kept_active_since(p_now)
+  INTO is_usual, may_be_idle FROM lanes WHERE id = p_lane FOR KEY SHARE;
+  IF is_usual THEN RETURN may_be_idle; END IF;
+  RETURN wake_lanes(ARRAY[p_lane], ARRAY[p_key], ARRAY[p_seq]);
+END $$;
+
 -- A lane of a fifo queue that was activated after this time stays active although it is empty. A source with steady work would
 -- otherwise have its lane deactivated and activated again at each claim, and beside an old snapshot, each change leaves one more
 -- dead row that all claims and enqueues read. (In other orders a rank is no time, and an empty lane is deactivated at once.)

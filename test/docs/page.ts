@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { hostname, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
@@ -18,6 +19,24 @@ export interface Step {
 
 export async function readPage(page: string): Promise<string> {
   return readFile(join(root, page), 'utf8');
+}
+
+/** A port that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** The text of a page with a free port in place of each that it names. */
+export async function withFreePorts(text: string): Promise<string> {
+  const ports = new Set([...text.matchAll(/127\.0\.0\.1:(\d{4})/g)].map(([, port]) => port as string));
+  let changed = text;
+  for (const port of ports) changed = changed.replaceAll(port, `${await freePort()}`);
+  return changed;
 }
 
 /** Writes the files that a page shows. A file that is shown twice has its last text. */

@@ -10,17 +10,10 @@ async function blocks(page: string, language: string): Promise<readonly string[]
 }
 
 describe('docs/guides/policies.md', () => {
-  test('has configurations that are good, and examples that hold by the first of them', async ({ project }) => {
-    const yaml = await blocks('docs/guides/policies.md', 'yaml');
-    const examples = yaml.filter((text) => text.includes('\ntests:\n'));
-    const configurations = yaml.filter((text) => !examples.includes(text));
-    expect([examples.length, configurations.length > 4]).toEqual([1, true]);
-    for (const [i, text] of configurations.entries()) {
-      const file = project.write(`example-${i}.yaml`, text);
-      expect(await project.run('policies', 'validate', file)).toMatchObject({ exit: 0 });
-    }
-    project.write('holdfast.yaml', configurations[0] as string);
-    project.write('policies.test.yaml', examples[0] as string);
+  test('has examples that hold by its first configuration', async ({ project }) => {
+    const [configuration = '', ...others] = await blocks('docs/guides/policies.md', 'yaml');
+    project.write('holdfast.yaml', configuration);
+    project.write('policies.test.yaml', others.find((text) => text.includes('\ntests:\n')) as string);
     expect(await project.run('policies', 'test', 'policies.test.yaml')).toMatchObject({
       exit: 0,
       stdout: '4 examples hold by holdfast.yaml\n',
@@ -45,15 +38,6 @@ describe('docs/guides/policies.md', () => {
 });
 
 describe('docs/guides/sources.md', () => {
-  test('has configurations that are good', async ({ project }) => {
-    const configurations = await blocks('docs/guides/sources.md', 'yaml');
-    expect(configurations.length).toBeGreaterThan(1);
-    for (const [i, text] of configurations.entries()) {
-      const file = project.write(`sources-${i}.yaml`, text);
-      expect(await project.run('policies', 'validate', file)).toMatchObject({ exit: 0 });
-    }
-  });
-
   test('names everything that holds a task', async () => {
     const text = await readFile('docs/guides/sources.md', 'utf8');
     const causes: Readonly<Record<HeldBy, true>> = {

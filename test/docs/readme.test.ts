@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -31,16 +31,7 @@ describe('the README, and the examples of pages', () => {
     expect(stderr).toBe('');
   });
 
-  test('names commands that package.json has', async () => {
-    const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { scripts: object };
-    const named = [...(await readPage('README.md')).matchAll(/npm (?:run )?([a-z-]+)/g)].map(
-      ([, name]) => name as string,
-    );
-    expect(named.filter((name) => !['ci', 'i'].includes(name) && !(name in scripts))).toEqual([]);
-    expect(named.length).toBeGreaterThan(2);
-  });
-
-  test('docs/operations/postgres.md has an example and a statement that do what they say on a real server', async () => {
+  test('docs/operations/postgres.md has an example that does what it says on a real server', async () => {
     const databases = await openDatabases(async () => {});
     const { url } = await databases.take();
     await symlink(join(root, 'node_modules/pg'), join(folder, 'node_modules/pg'));
@@ -48,10 +39,7 @@ describe('the README, and the examples of pages', () => {
     const [example = ''] = await codeOf(page);
     await writeFile(join(folder, 'shared.js'), example.replace(/postgres:\/\/[^']*/, url));
     expect(await run(process.execPath, ['shared.js'], { cwd: folder })).toEqual({ stdout: '', stderr: '' });
-    const [, statement = ''] = /^```sql\n(.*?)^```/ms.exec(await readPage(page)) ?? [];
-    await ask(url, statement);
     expect(await ask(url, 'SELECT type, payload FROM holdfast.holdfast_tasks ORDER BY id')).toEqual([
-      { type: 'resize', payload: '"a.png"' },
       { type: 'resize', payload: '"a.png"' },
     ]);
     await databases.close();

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Dovecot } from '../../examples/ingestion/test/dovecot.ts';
 import { installPacked, root, run } from './packed.ts';
-import { readPage, writeFilesOf } from './page.ts';
+import { freePort, readPage, writeFilesOf } from './page.ts';
 
 const PAGES = 'docs/guides/recipes';
 
@@ -79,16 +79,6 @@ async function serverOf(answer: (request: IncomingMessage, response: ServerRespo
   servers.push(server);
   await once(server, 'listening');
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-/** A port that nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 function start(file: string, env: Readonly<Record<string, string>>): { child: ChildProcess; ended: Promise<number> } {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { installPacked, root } from './packed.ts';
-import { linkPackages, readPage, stepsOf, Terminal, writeFilesOf } from './page.ts';
+import { linkPackages, readPage, stepsOf, Terminal, withFreePorts, writeFilesOf } from './page.ts';
 
 let folder: string;
 let terminal: Terminal;
@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 test('docs/start.md does what it says, with the packed package, in strict TypeScript', async () => {
-  const page = await readPage('docs/start.md');
+  const page = await withFreePorts(await readPage('docs/start.md'));
   await writeFilesOf(page, folder);
   const steps = stepsOf(page);
   expect(steps.length).toBeGreaterThan(8);

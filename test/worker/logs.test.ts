@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
   defineTask,
+  exponential,
   Failed,
   jsonLog,
   LOG_EVENTS,
@@ -333,6 +334,38 @@ test('a log that does not take a level is spared its lines, and leaves the steps
   await other.drain();
   await other.close();
   expect(all.eventsOf(id)).toEqual(['ended.cancelled']);
+});
+
+test('docs/reference/logs.md shows a line as jsonLog writes it', async () => {
+  const written: string[] = [];
+  const mail = defineTask('mail', {
+    source: 'imap:INBOX',
+    retry: { maxAttempts: 3, backoff: exponential({ base: '1s', cap: '1h' }), jitter: 'none' },
+    run: () => {
+      throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read', errno: -104 });
+    },
+  });
+  const log = jsonLog({ name: 'mailer', write: (line) => written.push(line) });
+  const kit = await open({ tasks: [mail], log });
+  await kit.holdfast.enqueue(mail, null);
+  await kit.drain();
+
+  const page = readFileSync(new URL('../../docs/reference/logs.md', import.meta.url), 'utf8');
+  const shown = JSON.parse(/^```json\n(.*?)^```/ms.exec(page)?.[1] as string);
+  const line = JSON.parse(written.find((text) => text.includes('waiting.retry')) as string);
+  expect(Object.keys(line)).toEqual(Object.keys(shown));
+  const differs = {
+    policyVersion: '',
+    time: 0,
+    pid: 0,
+    hostname: '',
+    task: 0,
+    worker: '',
+    stack: '',
+    fingerprint: '',
+    ranForMs: 0,
+  };
+  expect({ ...line, ...differs }).toEqual({ ...shown, ...differs });
 });
 
 describe('jsonLog', () => {

@@ -95,6 +95,11 @@ describe('what a task printed, on a terminal', () => {
   });
 });
 
+function charactersBetween(from = '', to = ''): string[] {
+  const [first, last] = [from.charCodeAt(0), to.charCodeAt(0)];
+  return Array.from({ length: last - first + 1 }, (_, i) => String.fromCharCode(first + i));
+}
+
 describe('widths', () => {
   test('wide characters and emoji take two columns, marks none', () => {
     expect(['abc', '日本', '👍', 'e\u0301', '⏸', '👩‍👩‍👧'].map(widthOf)).toEqual([3, 4, 2, 1, 1, 2]);
@@ -107,6 +112,12 @@ describe('widths', () => {
         expect(widthOf(cut(text, columns))).toBeLessThanOrEqual(columns);
       }),
     );
+  });
+
+  test('signs and Latin letters are counted without the segmenter as with it', () => {
+    const ranges = [' ~', '¡¬', '®ʯ', '‐‧', '‰⁞', '←⯿'];
+    const unit = fc.constantFrom(...ranges.flatMap(([from, to]) => charactersBetween(from, to)));
+    fc.assert(fc.property(fc.string({ unit }), (text) => widthOf(`${text}日`) === widthOf(text) + 2));
   });
 
   test('padding counts columns', () => {

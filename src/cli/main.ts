@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import { writeSync } from 'node:fs';
-import module from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { versionOf } from '../documents/version.ts';
@@ -14,12 +13,18 @@ if (problem !== undefined) {
   process.exitCode = 1;
 } else if (!asksVersion || !saidVersion()) {
   keepCompiled();
-  if (args[0] === '__complete') {
-    const { complete } = await import('./complete.ts');
-    writeSync(1, (await complete(args[1] ?? '', args[2] ?? '')).map((word) => `${word}\n`).join(''));
-    process.exit();
-  }
-  // Loaded only now, because it takes longer than to say the version.
+  // No module of the command awaits while it is loaded, so that they can be bundled for `require`.
+  void (args[0] === '__complete' ? printCompletions() : runCommand());
+}
+
+async function printCompletions(): Promise<void> {
+  const { complete } = await import('./complete.ts');
+  writeSync(1, (await complete(args[1] ?? '', args[2] ?? '')).map((word) => `${word}\n`).join(''));
+  process.exit();
+}
+
+/** Loads the program only now, because it takes longer than to say the version. */
+async function runCommand(): Promise<void> {
   const { main } = await import('./start.ts');
   await main(args);
 }
@@ -36,7 +41,9 @@ function saidVersion(): boolean {
 
 /** Node 22 and later keep compiled code between commands. It is kept in the user's own folder, because others can write to /tmp. */
 function keepCompiled(): void {
-  const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => unknown };
+  const { enableCompileCache } = process.getBuiltinModule('node:module') as {
+    enableCompileCache?: (folder: string) => unknown;
+  };
   const caches = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
   enableCompileCache?.(process.env.NODE_COMPILE_CACHE ?? join(caches, 'holdfast', 'compiled'));
 }

@@ -4,6 +4,7 @@ import { type Charge, type Decision, decide, type Facts } from './decide.ts';
 import { type Failure, isKind, type Outcome } from './outcome.ts';
 import { type Policy, policyOver, standard } from './policy.ts';
 import type { ReadRule } from './policy-fields.ts';
+import { UNTRIED } from './untried.ts';
 
 /** What would be decided: the decision with the random number in the middle, and the delay without jitter. */
 export interface Foreseen {
@@ -75,19 +76,6 @@ export function scheduleOf(
   }
   return { retries };
 }
-
-/** A task at its first execution. */
-export const UNTRIED: Facts = {
-  executions: 1,
-  charged: [],
-  deferralsInARow: 0,
-  deferredForMs: 0,
-  recoveriesAgoMs: [],
-  lostInARow: 0,
-  idempotent: true,
-  cancelRequested: false,
-  sinceFirstStartMs: 0,
-};
 
 const MIDDLE = 0.5;
 

@@ -1,17 +1,16 @@
 import type { Facts } from '../failure/decide.ts';
-import { UNTRIED } from '../failure/foresee.ts';
 import type { ExplainedPolicy } from '../failure/layers.ts';
 import type { PolicyOptions, ReadOptions } from '../failure/policy.ts';
+import { UNTRIED } from '../failure/untried.ts';
 import { moment, name } from '../options.ts';
 import type { Store } from '../store/store.ts';
-import { type Explanation, explain } from '../views/explain.ts';
-import { explainAt, type PastExplanation } from '../views/explain-at.ts';
-import { type ExplainedFailure, explainFailure } from '../views/explain-failure.ts';
-import { type AssumedPolicy, explainIf } from '../views/explain-if.ts';
+import type { Explanation } from '../views/explain.ts';
+import type { PastExplanation } from '../views/explain-at.ts';
+import type { ExplainedFailure } from '../views/explain-failure.ts';
+import type { AssumedPolicy } from '../views/explain-if.ts';
 import { type SourceSeen, seenSource, sourceFacts } from '../views/source-state.ts';
-import { type Configuration, outcomeBy } from '../worker/configuration.ts';
+import type { Configuration } from '../worker/configuration.ts';
 import type { AnyTask } from '../worker/define-task.ts';
-import { adaptedReason, RetryCounts } from '../worker/known-retries.ts';
 import { explainedPolicyFor } from '../worker/policy-for.ts';
 import { TaskReader } from './task-reader.ts';
 import type { Task } from './task-view.ts';
@@ -25,7 +24,10 @@ export interface PolicyQuestion {
   readonly retry?: ReadOptions | PolicyOptions;
 }
 
-/** Answers questions about policies: which applies to a task, why the task is in its state, and what comes next. */
+/**
+ * Answers questions about policies: which applies to a task, why the task is in its state, and what comes next. What explains is loaded
+ * when it is asked, because a list of tasks asks only for policies.
+ */
 export class Inspector {
   readonly #store: Store;
   readonly #reader: TaskReader;
@@ -52,6 +54,7 @@ export class Inspector {
   }
 
   async explain(idOrKey: number | string): Promise<Explanation> {
+    const { explain } = await import('../views/explain.ts');
     const task = await this.#reader.get(idOrKey);
     const history = await this.#reader.history(task.id);
     const { queue } = task;
@@ -75,12 +78,14 @@ export class Inspector {
   }
 
   async explainAt(idOrKey: number | string, at: Date): Promise<PastExplanation> {
+    const { explainAt } = await import('../views/explain-at.ts');
     const task = await this.#reader.get(idOrKey);
     const history = await this.#reader.history(task.id);
     return explainAt({ now: this.#store.upkeep.now(), task, history }, moment(at, 'at').getTime());
   }
 
   async explainIf(idOrKey: number | string, assumed: PolicyOptions | ReadOptions): Promise<AssumedPolicy> {
+    const { explainIf } = await import('../views/explain-if.ts');
     const task = await this.#reader.get(idOrKey);
     const history = await this.#reader.history(task.id);
     const facts = await this.#factsOf(task);
@@ -89,6 +94,11 @@ export class Inspector {
   }
 
   async explainError(thrown: unknown, subject: number | string | PolicyQuestion): Promise<ExplainedFailure> {
+    const [{ explainFailure }, { outcomeBy }, { adaptedReason, RetryCounts }] = await Promise.all([
+      import('../views/explain-failure.ts'),
+      import('../worker/outcome-by.ts'),
+      import('../worker/known-retries.ts'),
+    ]);
     const now = this.#store.upkeep.now();
     const task = typeof subject === 'object' ? undefined : await this.#reader.get(subject);
     const question = task ?? (subject as PolicyQuestion);

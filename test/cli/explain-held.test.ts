@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Registry } from '../../src/config/registry.ts';
-import { UNTRIED } from '../../src/failure/foresee.ts';
+import { UNTRIED } from '../../src/failure/untried.ts';
 import type { Task } from '../../src/queue/task-view.ts';
 import type { Trouble } from '../../src/source/trouble.ts';
 import type { Restriction, SourceRecord } from '../../src/store/store.ts';

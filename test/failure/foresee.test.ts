@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../src/failure/decide.ts';
-import { failureOf, foresee, scheduleOf, UNTRIED } from '../../src/failure/foresee.ts';
+import { failureOf, foresee, scheduleOf } from '../../src/failure/foresee.ts';
 import { definePolicy, type Policy } from '../../src/failure/policy.ts';
 import { presets } from '../../src/failure/presets.ts';
+import { UNTRIED } from '../../src/failure/untried.ts';
 import { outcomes, policies, rolls } from '../property/policies.ts';
 import { fateOf, HOUR, MINUTE, SECOND } from './given.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Registry } from '../../src/config/registry.ts';
-import { UNTRIED } from '../../src/failure/foresee.ts';
+import { UNTRIED } from '../../src/failure/untried.ts';
 import {
   defineTask,
   exponential,

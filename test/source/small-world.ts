@@ -1,8 +1,8 @@
 import { FULL, tokensAfter, untilToken } from '../../src/budget.ts';
 import { type Decision, decide, type Facts } from '../../src/failure/decide.ts';
-import { UNTRIED } from '../../src/failure/foresee.ts';
 import type { Outcome } from '../../src/failure/outcome.ts';
 import type { Policy } from '../../src/failure/policy.ts';
+import { UNTRIED } from '../../src/failure/untried.ts';
 import type { Change, Restriction } from '../../src/source/change.ts';
 import { aged, type Memory } from '../../src/source/memory.ts';
 import { observationOf } from '../../src/source/observation.ts';

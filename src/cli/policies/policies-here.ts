@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { Registry } from '../../config/registry.ts';
 import { outcomeOf } from '../../failure/classify/classify.ts';
-import { UNTRIED } from '../../failure/foresee.ts';
 import type { ExplainedPolicy } from '../../failure/layers.ts';
+import { UNTRIED } from '../../failure/untried.ts';
 import type { PolicyQuestion } from '../../queue/inspect.ts';
 import type { Operations } from '../../queue/operations.ts';
 import { type ExplainedFailure, explainFailure } from '../../views/explain-failure.ts';

@@ -114,7 +114,9 @@ function Executions({ history, task }: { readonly history: readonly HistoryJson[
     <Section title="History" aside={<span class="muted">newest first</span>}>
       {runs.length === 0 && (
         <p class="muted">
-          {task.executions === 0 ? 'It has not run yet.' : 'It succeeded at the first attempt: there is nothing to tell.'}
+          {task.executions === 0
+            ? 'It has not run yet.'
+            : 'It succeeded at the first attempt: there is nothing to tell.'}
         </p>
       )}
       <ol class="history">

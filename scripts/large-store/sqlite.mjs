@@ -75,6 +75,8 @@ function copyCounters(sql, plan) {
     const { span, at, firstAt } = countersOfCopy(plan, copy);
     for (const { counted_as, count } of totals) add.run(span, at, counted_as, count, firstAt);
   }
+  sql.exec(`DELETE FROM hf_counter_days; INSERT INTO hf_counter_days (at, counted_as, count, first_at)
+    SELECT at - at % 86400000 AS day, counted_as, sum(count), min(first_at) FROM hf_counters WHERE span = 3600000 GROUP BY day, counted_as`);
 }
 
 function copyGroups(sql, plan) {

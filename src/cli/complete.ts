@@ -49,7 +49,8 @@ async function fromStore(
     const keys = usage.includes('FILTER') ? FILTER_KEYS.map((each) => `${each}:`) : [];
     return [...keys, ...(/\bID\b/.test(usage) ? await values(words, 'id') : [])];
   }
-  const found = kind === undefined ? [] : await values(words, kind);
+  const word = key === undefined ? last : last.slice(key.length + 1);
+  const found = kind === undefined ? [] : await values(words, kind, word);
   return key === undefined ? found : found.map((value) => `${key}:${value}`);
 }
 
@@ -62,9 +63,9 @@ const KINDS: Readonly<Record<string, string | undefined>> = {
   redrives: 'redrive',
 };
 
-async function values(words: readonly string[], kind: string): Promise<string[]> {
+async function values(words: readonly string[], kind: string, word = ''): Promise<string[]> {
   const at = words.findIndex((word) => word === '-s' || word === '--store');
   const store = at < 0 ? undefined : words[at + 1];
   const cli = new Cli({ ...flagsAmong(words), ...(store !== undefined && { store }) });
-  return withStore(cli, {}, (holdfast) => knownValues(holdfast, kind));
+  return withStore(cli, {}, (holdfast) => knownValues(holdfast, kind, word));
 }

@@ -5,8 +5,8 @@ import { TASK_STATES } from '../task.ts';
 /** How many tasks are looked at for their numbers, types and reasons: the newest. */
 const MOST = 200;
 
-/** Names and numbers that the store knows, for a completion. */
-export async function knownValues(holdfast: Operations, kind: string): Promise<string[]> {
+/** Names and numbers that the store knows, for a completion. Of very many sources only those are read that may go on with `word`. */
+export async function knownValues(holdfast: Operations, kind: string, word = ''): Promise<string[]> {
   const newest = () => holdfast.list({ limit: MOST });
   switch (kind) {
     case 'state':
@@ -20,7 +20,7 @@ export async function knownValues(holdfast: Operations, kind: string): Promise<s
     case 'queue':
       return (await holdfast.queues()).map(({ name }) => name);
     case 'source':
-      return (await holdfast.administration.sourceNames()).slice(0, MOST);
+      return sourcesNear(holdfast, word);
     case 'worker':
       return (await holdfast.workers()).map(({ name }) => name);
     case 'redrive':
@@ -30,6 +30,12 @@ export async function knownValues(holdfast: Operations, kind: string): Promise<s
     default:
       return [];
   }
+}
+
+/** The first sources of all, which are all of a small store, and the first from this word on. */
+async function sourcesNear({ administration }: Operations, word: string): Promise<string[]> {
+  const [first, next] = [await administration.sourceNames('', MOST), await administration.sourceNames(word, MOST)];
+  return [...new Set([...first, ...next])];
 }
 
 /** How many completions are offered. */
@@ -50,8 +56,9 @@ async function termsFor(holdfast: Operations, term: string): Promise<string[]> {
     return FILTER_KEYS.filter((each) => each.startsWith(word)).map((each) => `${sign}${each}:`);
   }
   const comma = values.lastIndexOf(',') + 1;
-  const [kept, word] = [values.slice(0, comma), values.slice(comma).replace(/^"/, '').toLowerCase()];
-  const known = [...new Set(await knownValues(holdfast, key))];
+  const [kept, written] = [values.slice(0, comma), values.slice(comma).replace(/^"/, '')];
+  const word = written.toLowerCase();
+  const known = [...new Set(await knownValues(holdfast, key, written))];
   const likely = known.filter((value) => value.toLowerCase().includes(word));
   const first = likely.filter((value) => value.toLowerCase().startsWith(word));
   return [...new Set([...first, ...likely])].map((value) => `${minus}${key}:${kept}${quoted(value)}`);

@@ -98,9 +98,9 @@ export class Administration {
     return this.#store.records.fallingDue(question);
   }
 
-  /** The names of all sources that have had a ready task. */
-  sourceNames(): Promise<readonly string[]> {
-    return this.#store.records.sourceNames();
+  /** The names of all sources that have had a ready task; given `from`, at most `most` of them from this name on. */
+  sourceNames(from?: string, most?: number): Promise<readonly string[]> {
+    return this.#store.records.sourceNames(from, most);
   }
 
   /** The names of all schedules. */

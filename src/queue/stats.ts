@@ -6,7 +6,7 @@ import { name, refuseUnknown, text } from '../options.ts';
 import { show } from '../show.ts';
 import { MINUTE } from '../store/counters.ts';
 import { fits } from '../store/filter.ts';
-import type { CountedPeriod } from '../store/insight.ts';
+import type { CountedPeriods } from '../store/insight.ts';
 import type { Records } from '../store/store.ts';
 import { type Counted, readCountedAs } from '../telemetry/counted-as.ts';
 
@@ -104,27 +104,21 @@ export async function statsFrom(records: Records, options: StatsOptions, now: nu
   const isChosen = (each: Count) =>
     (type ?? each.type) === each.type && (source ?? each.source) === each.source && fits(filter, each);
   const span = options.bin === undefined ? undefined : binFrom(options.bin);
-  const { firstAt, counts } = await records.counters(since.getTime());
+  if (span === undefined) {
+    const { firstAt, counts } = await records.counters(since.getTime());
+    return reportOf(firstAt, counts.map(read).filter(isChosen));
+  }
+  const { firstAt, counts } = await records.counterPeriods(since.getTime());
   const chosen = counts.map(read).filter(isChosen);
-  const sources = by('source', chosen).sort((a, b) => b.executions - a.executions);
+  return { ...reportOf(firstAt, chosen), bins: binsOf(chosen, { span, since: since.getTime(), now }) };
+}
+
+function reportOf(firstAt: number | undefined, chosen: readonly Count[]): StatsReport {
   return {
     since: firstAt === undefined ? undefined : new Date(firstAt),
     total: statsOf(chosen),
     types: by('type', chosen),
-    sources,
-    ...(span !== undefined && {
-      bins: binsOf(
-        await records.counterPeriods(
-          since.getTime(),
-          chosen.length < counts.length ? chosen.map(({ countedAs }) => countedAs) : undefined,
-        ),
-        {
-          span,
-          since: since.getTime(),
-          now,
-        },
-      ),
-    }),
+    sources: by('source', chosen).sort((a, b) => b.executions - a.executions),
   };
 }
 
@@ -139,43 +133,51 @@ function binFrom(given: DurationInput): Milliseconds {
 }
 
 function binsOf(
-  periods: readonly CountedPeriod[],
+  chosen: readonly (Count & CountedPeriods)[],
   { span: least, since, now }: { readonly span: Milliseconds; readonly since: number; readonly now: number },
 ): readonly StatsBin[] {
   // A period that is longer than a bin cannot be divided.
-  const span = periods.reduce((longest, period) => Math.max(longest, period.span), least);
-  const counted = new Map<number, CountedPeriod[]>();
+  const span = chosen.reduce((longest, periods) => Math.max(longest, periods.span), least);
+  const counted = new Map<number, Sums>();
   // Without `since`, they begin with the first count.
   let first = since > 0 ? since - (since % span) : undefined;
-  for (const period of periods) {
-    const at = period.at - (period.at % span);
-    first = Math.min(first ?? at, at);
-    const bin = counted.get(at);
-    if (bin) bin.push(period);
-    else counted.set(at, [period]);
+  for (const periods of chosen) {
+    for (const [i, began] of periods.at.entries()) {
+      const at = began - (began % span);
+      first = Math.min(first ?? at, at);
+      const sums = counted.get(at) ?? noSums();
+      counted.set(at, sums);
+      addEnd(sums, periods, periods.counted[i] ?? 0);
+    }
   }
   if (first === undefined) return [];
   const bins = Math.min(MOST_BINS, Math.floor((now - first) / span) + 1);
   const newest = now - (now % span);
   return Array.from({ length: bins }, (_, i) => newest - (bins - 1 - i) * span).map((at) => ({
     at: new Date(at),
-    ...endsOf(counted.get(at) ?? []),
+    ...(counted.get(at) ?? noSums()),
   }));
 }
 
 /** How executions went, by outcome and next state alone. */
-function endsOf(counts: readonly Pick<CountedPeriod, 'outcome' | 'next' | 'count'>[]): Omit<StatsBin, 'at'> {
-  const sums = { executions: 0, successes: 0, failures: 0 };
-  const ended = { dead: 0, needsManual: 0, cancelled: 0 };
-  for (const { outcome, next, count } of counts) {
-    if (RAN.includes(outcome)) sums.executions += count;
-    if (outcome === 'success') sums.successes += count;
-    if (outcome === 'failure') sums.failures += count;
-    if (next === 'dead') ended.dead += count;
-    if (next === 'needs_manual') ended.needsManual += count;
-    if (next === 'cancelled') ended.cancelled += count;
-  }
-  return { ...sums, ended };
+interface Sums {
+  executions: number;
+  successes: number;
+  failures: number;
+  readonly ended: { dead: number; needsManual: number; cancelled: number };
+}
+
+function noSums(): Sums {
+  return { executions: 0, successes: 0, failures: 0, ended: { dead: 0, needsManual: 0, cancelled: 0 } };
+}
+
+function addEnd(sums: Sums, { outcome, next }: Pick<Count, 'outcome' | 'next'>, count: number): void {
+  if (RAN.includes(outcome)) sums.executions += count;
+  if (outcome === 'success') sums.successes += count;
+  if (outcome === 'failure') sums.failures += count;
+  if (next === 'dead') sums.ended.dead += count;
+  if (next === 'needs_manual') sums.ended.needsManual += count;
+  if (next === 'cancelled') sums.ended.cancelled += count;
 }
 
 /** The statistics of each type or source, in the order of their names. */
@@ -192,7 +194,7 @@ function by<Of extends 'type' | 'source'>(what: Of, counts: readonly Count[]): (
 }
 
 function statsOf(counts: readonly Count[]): Stats {
-  const { ended, ...ends } = endsOf(counts);
+  const ends = noSums();
   const sums = { attemptsOfSuccesses: 0, wasted: 0 };
   const retries = { successful: 0, failed: 0 };
   const byFailureKind = Object.fromEntries(FAILURE_KINDS.map((kind) => [kind, 0])) as Record<FailureKind, number>;
@@ -202,6 +204,7 @@ function statsOf(counts: readonly Count[]): Stats {
   const failed: Count[] = [];
   for (const each of counts) {
     const { outcome, next, charge, after, attempt, maxAttempts, count } = each;
+    addEnd(ends, each, count);
     const [isSuccess, isFailure] = [outcome === 'success', outcome === 'failure'];
     const gaveUp = next === 'dead' || next === 'needs_manual';
     if (isSuccess) sums.attemptsOfSuccesses += attempt * count;
@@ -235,7 +238,6 @@ function statsOf(counts: readonly Count[]): Stats {
       .map(([attempt, tried]) => ({ attempt, ...tried }))
       .filter((each) => each.successes + each.failures > 0),
     uncharged,
-    ended,
     wastedExecutions: sums.wasted,
     budget,
   };

@@ -1,11 +1,12 @@
 import type { Milliseconds } from '../duration.ts';
-import type { Settlement } from './store.ts';
+import type { Counted } from './insight.ts';
+import type { Counters, Settlement } from './store.ts';
 
 /** The shortest period. */
 export const MINUTE: Milliseconds = 60_000;
 
-const HOUR: Milliseconds = 3_600_000;
-const DAY: Milliseconds = 24 * HOUR;
+export const HOUR: Milliseconds = 3_600_000;
+export const DAY: Milliseconds = 24 * HOUR;
 
 /**
  * Counts are added up by period. A count that is older than `keptFor` is added to the next longer period. None is removed, so that
@@ -28,4 +29,20 @@ export function countsOf(settlements: Iterable<Settlement>): Map<string, number>
     if (countedAs !== undefined) counts.set(countedAs, (counts.get(countedAs) ?? 0) + 1);
   }
   return counts;
+}
+
+/** The first day that begins at this time or later. */
+export function dayFrom(time: number): number {
+  return Math.ceil(Math.max(0, time) / DAY) * DAY;
+}
+
+/** What a store answers of rows with the first time of each. */
+export function countersFrom<Row extends Counted>(
+  rows: readonly (Row & { readonly firstAt: number })[],
+): Counters<Row> {
+  if (rows.length === 0) return { counts: [] };
+  return {
+    firstAt: rows.reduce((first, { firstAt }) => Math.min(first, firstAt), Number.POSITIVE_INFINITY),
+    counts: rows,
+  };
 }

@@ -12,14 +12,18 @@ export interface ActRecord extends By {
   readonly to: TaskState;
 }
 
-/** How many settlements of one period had an outcome and a next state. */
-export interface CountedPeriod {
-  /** The beginning of the period. */
-  readonly at: number;
-  readonly span: Milliseconds;
-  readonly outcome: string;
-  readonly next: string;
+/** How many settlements have a key. */
+export interface Counted {
+  readonly countedAs: string;
   readonly count: number;
+}
+
+/** How many settlements have a key, by the periods of one length. A key is there once for each length. */
+export interface CountedPeriods extends Counted {
+  readonly span: Milliseconds;
+  /** The beginnings of the periods, and the counts of each. */
+  readonly at: readonly number[];
+  readonly counted: readonly number[];
 }
 
 /** Which scheduled tasks are looked at, the next one first. */

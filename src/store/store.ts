@@ -9,7 +9,7 @@ import type { Change, Restriction, RestrictionCause } from '../source/change.ts'
 import type { EndedState, ImportState, Needs, QueueOrder, TaskState } from '../task.ts';
 import type { ChangeFilter, ChangeRecord } from './changes.ts';
 import type { FailureStore, Sighted } from './failure-groups.ts';
-import type { ActRecord, CountedPeriod, DueQuestion, FallingDue } from './insight.ts';
+import type { ActRecord, Counted, CountedPeriods, DueQuestion, FallingDue } from './insight.ts';
 import type { ProcessIdentity } from './liveness.ts';
 import type { By, NewTask, Receipt, Unique } from './new-task.ts';
 import type { RedriveStore } from './redrives.ts';
@@ -539,11 +539,8 @@ export interface Records {
    * 400 days; the period in which `since` lies counts as a whole.
    */
   counters(since: number): Promise<Counters>;
-  /**
-   * As `counters`, but by the periods in which the counts are kept, the oldest first, and only by outcome and next state: the store adds
-   * them up, because there may be a hundred thousand keys. `only`: of these keys.
-   */
-  counterPeriods(since: number, only?: readonly string[]): Promise<readonly CountedPeriod[]>;
+  /** As `counters`, and by the periods in which the counts are kept. */
+  counterPeriods(since: number): Promise<Counters<CountedPeriods>>;
   /** The actions of people on tasks, the newest first. `before`: only those with smaller ids. */
   acts(filter: { readonly before?: number | undefined; readonly limit: number }): Promise<readonly ActRecord[]>;
   /** Which scheduled tasks fall due in a time. */
@@ -579,8 +576,8 @@ export interface Records {
   oldestReady(): Promise<readonly QueueSince[]>;
   /** Of each queue with running tasks: when the execution began that has run longest. */
   oldestRunning(): Promise<readonly QueueSince[]>;
-  /** The names of all sources that have had a ready task. */
-  sourceNames(): Promise<readonly string[]>;
+  /** The names of all sources that have had a ready task, in order. Given `from`: at most `most`, from this name on. */
+  sourceNames(from?: string, most?: number): Promise<readonly string[]>;
   /** Of these types: the worker that took each last by its name, whether it is still there or not. None if no worker did. */
   lastTakers(types: readonly string[]): Promise<readonly LastTaker[]>;
   /** What a worker last published about this type, as JSON; undefined if none did. */
@@ -608,10 +605,10 @@ export interface TaskOfGroup {
   readonly result?: string;
 }
 
-export interface Counters {
+export interface Counters<Row extends Counted = Counted> {
   /** When the first of these settlements was written. Absent if there are none. */
   readonly firstAt?: number;
-  readonly counts: readonly { readonly countedAs: string; readonly count: number }[];
+  readonly counts: readonly Row[];
 }
 
 export interface TaskKey {

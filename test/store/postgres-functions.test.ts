@@ -36,7 +36,8 @@ test('every function is sound, where plpgsql_check is installed', async () => {
   const found = await ask(
     directUrl,
     `SELECT p.proname, c.lineno, c.message FROM pg_proc p LEFT JOIN pg_trigger t ON t.tgfoid = p.oid
-      CROSS JOIN LATERAL checks.plpgsql_check_function_tb(p.oid, coalesce(t.tgrelid, 0)) c
+      CROSS JOIN LATERAL checks.plpgsql_check_function_tb(p.oid, coalesce(t.tgrelid, 0),
+        oldtable => t.tgoldtable, newtable => t.tgnewtable) c
     WHERE p.pronamespace IN ('${schema}'::regnamespace, 'holdfast'::regnamespace)
       AND p.prolang = (SELECT oid FROM pg_language WHERE lanname = 'plpgsql')
       AND (c.level = 'error' OR c.message LIKE 'unused variable%')`,

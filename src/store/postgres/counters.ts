@@ -1,6 +1,6 @@
 import { OTHER } from '../../frequent-names.ts';
-import { MINUTE, MOST_SOURCES, PERIODS } from '../counters.ts';
-import type { CountedPeriod } from '../insight.ts';
+import { countersFrom, dayFrom, HOUR, MINUTE, MOST_SOURCES, PERIODS } from '../counters.ts';
+import type { CountedPeriods } from '../insight.ts';
 import type { Counters } from '../store.ts';
 import type { Database } from './database.ts';
 
@@ -36,24 +36,29 @@ export class Counting {
     return this.#database.call('roll_up_counters', [JSON.stringify(PERIODS), MOST_SOURCES, OTHER]);
   }
 
-  async periodsSince(time: number, only?: readonly string[]): Promise<readonly CountedPeriod[]> {
-    const rows = await this.#database.call<readonly [number, number, string, string, number][] | null>(
-      'read_counter_periods',
-      [time, MINUTE, SPANS, only ?? null],
-    );
-    return (rows ?? []).map(([at, span, outcome, next, count]) => ({ at, span, outcome, next, count }));
-  }
-
   async since(time: number): Promise<Counters> {
     const rows = await this.#database.call<readonly [countedAs: string, count: number, firstAt: number][] | null>(
       'read_counters',
-      [time, MINUTE, SPANS],
+      [time, MINUTE, SPANS.filter((span) => span !== HOUR), HOUR, dayFrom(time)],
     );
-    if (rows === null) return { counts: [] };
-    return {
-      firstAt: rows.reduce((first, [, , firstAt]) => Math.min(first, firstAt), Number.POSITIVE_INFINITY),
-      counts: rows.map(([countedAs, count]) => ({ countedAs, count })),
-    };
+    return countersFrom((rows ?? []).map(([countedAs, count, firstAt]) => ({ countedAs, count, firstAt })));
+  }
+
+  async periodsSince(time: number): Promise<Counters<CountedPeriods>> {
+    const rows = await this.#database.call<
+      | readonly [string, span: number, count: number, firstAt: number, at: readonly number[], of: readonly number[]][]
+      | null
+    >('read_counter_periods', [time, MINUTE, SPANS]);
+    return countersFrom(
+      (rows ?? []).map(([countedAs, span, count, firstAt, at, counted]) => ({
+        countedAs,
+        span,
+        count,
+        firstAt,
+        at,
+        counted,
+      })),
+    );
   }
 }
 

@@ -17,7 +17,7 @@ import {
   type ActRecord,
   type ActRow,
   actRecord,
-  type CountedPeriod,
+  type CountedPeriods,
   type DueQuestion,
   type FallingDue,
 } from '../insight.ts';
@@ -179,8 +179,8 @@ export class PostgresRecords implements Records {
     return this.#counting.since(since);
   }
 
-  counterPeriods(since: number, only?: readonly string[]): Promise<readonly CountedPeriod[]> {
-    return this.#counting.periodsSince(since, only);
+  counterPeriods(since: number): Promise<Counters<CountedPeriods>> {
+    return this.#counting.periodsSince(since);
   }
 
   async acts({ before, limit }: Parameters<Records['acts']>[0]): Promise<readonly ActRecord[]> {
@@ -199,10 +199,11 @@ export class PostgresRecords implements Records {
       this.#in(`SELECT span, count(*) AS count FROM (${due('')}) d GROUP BY span ORDER BY span`),
       [from, span, until, mostCounted],
     );
+    // Without the view of all tasks, which is costly to plan and to compile.
     const kinds = await this.#database.rows<FallingDue['kinds'][number]>(
-      this.#in(`SELECT d.span, t.type, t.source, d.reason, count(*) AS count FROM (${due(', id, reason')}) d
-        JOIN $.holdfast_tasks t ON t.id = d.id GROUP BY d.span, t.type, t.source, d.reason
-        ORDER BY d.span, t.type COLLATE "C", t.source COLLATE "C", d.reason COLLATE "C" NULLS FIRST`),
+      this.#in(`SELECT d.span, c.type, b.source, d.reason, count(*) AS count FROM (${due(', id, class, reason')}) d
+        JOIN $.classes c ON c.id = d.class JOIN $.bodies b ON b.id = d.id GROUP BY d.span, c.type, b.source, d.reason
+        ORDER BY d.span, c.type COLLATE "C", b.source COLLATE "C", d.reason COLLATE "C" NULLS FIRST`),
       [from, span, until, mostRead],
     );
     return { counts, kinds };
@@ -309,11 +310,15 @@ export class PostgresRecords implements Records {
     return (await this.#database.call<readonly QueueSince[] | null>('oldest_ready', [])) ?? [];
   }
 
-  async sourceNames(): Promise<readonly string[]> {
+  async sourceNames(from?: string, most?: number): Promise<readonly string[]> {
+    // The index has the order of the database's language.
+    const text =
+      from === undefined
+        ? 'SELECT source FROM (SELECT DISTINCT source FROM $.lanes WHERE was_active) s ORDER BY source COLLATE "C"'
+        : 'SELECT DISTINCT source FROM $.lanes WHERE was_active AND source >= $1 ORDER BY source LIMIT $2';
     const rows = await this.#database.rows<{ source: string }>(
-      this.#in(
-        'SELECT source FROM (SELECT DISTINCT source FROM $.lanes WHERE was_active) s ORDER BY source COLLATE "C"',
-      ),
+      this.#in(text),
+      from === undefined ? [] : [from, most ?? null],
     );
     return rows.map(({ source }) => source);
   }

@@ -1,7 +1,7 @@
 import { OTHER } from '../../frequent-names.ts';
-import { countsOf, MINUTE, MOST_SOURCES, PERIODS } from '../counters.ts';
+import { countersFrom, countsOf, DAY, dayFrom, HOUR, MINUTE, MOST_SOURCES, PERIODS } from '../counters.ts';
 import { sightingsOf } from '../failure-groups.ts';
-import type { CountedPeriod } from '../insight.ts';
+import type { CountedPeriods } from '../insight.ts';
 import type { Counters, Settled, Settlement } from '../store.ts';
 import type { Sql } from './driver.ts';
 import type { Writer } from './writer.ts';
@@ -86,54 +86,74 @@ export class Counting {
     if (at + longer > now - keptFor) return false;
     this.#sql.run(
       `INSERT INTO hf_counters (span, at, counted_as, count, first_at)
-       SELECT :longer, :at, CASE WHEN place > :most THEN json_set(counted_as, '$[1]', :other) ELSE counted_as END AS name,
-         sum(count), min(first_at)
-       FROM (SELECT *, dense_rank() OVER (PARTITION BY counted_as ->> 0 ORDER BY total DESC, counted_as ->> 1) AS place
-         FROM (SELECT *, sum(count) OVER (PARTITION BY counted_as ->> 0, counted_as ->> 1) AS total
-           FROM hf_counters WHERE span = :span AND at >= :at AND at < :at + :longer))
-       WHERE true GROUP BY name ${ADDED}`,
+       SELECT :longer, :at, ${ROLLED_UP} ${ADDED}`,
       { longer, at, most: MOST_SOURCES, other: OTHER, span },
     );
+    if (longer === HOUR) {
+      this.#sql.run(
+        `INSERT INTO hf_counter_days (at, counted_as, count, first_at)
+         SELECT :at - :at % ${DAY}, ${ROLLED_UP} ON CONFLICT (at, counted_as) ${SUMMED}`,
+        { longer, at, most: MOST_SOURCES, other: OTHER, span },
+      );
+    }
+    if (span === HOUR) this.#sql.run('DELETE FROM hf_counter_days WHERE at = ?', at);
     this.#sql.run('DELETE FROM hf_counters WHERE span = ? AND at < ?', span, at + longer);
     return true;
   }
 }
 
-const ADDED = `ON CONFLICT (span, at, counted_as)
-  DO UPDATE SET count = count + excluded.count, first_at = min(first_at, excluded.first_at)`;
+const SUMMED = 'DO UPDATE SET count = count + excluded.count, first_at = min(first_at, excluded.first_at)';
+
+const ADDED = `ON CONFLICT (span, at, counted_as) ${SUMMED}`;
+
+/** The counters of one period without the names of sources that are not among the busiest. */
+const ROLLED_UP = `CASE WHEN place > :most THEN json_set(counted_as, '$[1]', :other) ELSE counted_as END AS name, sum(count), min(first_at)
+  FROM (SELECT *, dense_rank() OVER (PARTITION BY counted_as ->> 0 ORDER BY total DESC, counted_as ->> 1) AS place
+    FROM (SELECT *, sum(count) OVER (PARTITION BY counted_as ->> 0, counted_as ->> 1) AS total
+      FROM hf_counters WHERE span = :span AND at >= :at AND at < :at + :longer))
+  WHERE true GROUP BY name`;
 
 const SPANS = JSON.stringify(PERIODS.map(({ span }) => span));
+const SPANS_BUT_HOURS = JSON.stringify(PERIODS.map(({ span }) => span).filter((span) => span !== HOUR));
+
+const PENDING = `SELECT e.at - e.at % ${MINUTE} AS at, ${MINUTE} AS span, c.key AS counted_as, c.value AS count, e.at AS first_at
+  FROM hf_counter_entries e, json_each(e.counts) c WHERE e.at - e.at % ${MINUTE} + ${MINUTE} > :since`;
 
 const SINCE = `SELECT k.at, k.span, k.counted_as, k.count, k.first_at
     FROM json_each('${SPANS}') p CROSS JOIN hf_counters k ON k.span = p.value AND k.at > :since - p.value
-  UNION ALL SELECT e.at - e.at % ${MINUTE}, ${MINUTE}, c.key, c.value, e.at FROM hf_counter_entries e, json_each(e.counts) c
-    WHERE e.at - e.at % ${MINUTE} + ${MINUTE} > :since`;
+  UNION ALL ${PENDING}`;
 
-/** How executions ended since a time by the periods of the counters, with what is not gathered yet. */
-export function readCounterPeriods(
-  sql: Sql,
-  since: number,
-  only: readonly string[] | undefined,
-): readonly CountedPeriod[] {
-  // With the `+`, it looks up each counter's key in the list, not each key of the list in each period.
-  const where = only ? 'WHERE +counted_as IN (SELECT value FROM json_each(:only))' : '';
-  return sql.all<CountedPeriod>(
-    `SELECT at, span, counted_as ->> 2 AS outcome, counted_as ->> 3 AS next, sum(count) AS count
-     FROM (${SINCE}) ${where} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
-    { since, ...(only && { only: JSON.stringify(only) }) },
-  );
-}
+/** The same counts in fewer rows: of days that began since then, not their hours are read, but what these have in all. */
+const SUMS_SINCE = `SELECT k.counted_as, k.count, k.first_at
+    FROM json_each('${SPANS_BUT_HOURS}') p CROSS JOIN hf_counters k ON k.span = p.value AND k.at > :since - p.value
+  UNION ALL SELECT counted_as, count, first_at FROM hf_counters WHERE span = ${HOUR} AND at > :since - ${HOUR} AND at < :day
+  UNION ALL SELECT counted_as, count, first_at FROM hf_counter_days WHERE at >= :day
+  UNION ALL SELECT counted_as, count, first_at FROM (${PENDING})`;
 
 /** The counters since a time, with what is not gathered yet. */
 export function readCounters(sql: Sql, since: number): Counters {
   const rows = sql.all<{ countedAs: string; count: number; firstAt: number }>(
-    `SELECT counted_as AS countedAs, sum(count) AS count, min(first_at) AS firstAt FROM (${SINCE}) GROUP BY counted_as`,
+    `SELECT counted_as AS countedAs, sum(count) AS count, min(first_at) AS firstAt FROM (${SUMS_SINCE}) GROUP BY counted_as`,
+    { since, day: dayFrom(since) },
+  );
+  return countersFrom(rows);
+}
+
+/** The same by the periods of the counters. */
+export function readCounterPeriods(sql: Sql, since: number): Counters<CountedPeriods> {
+  const rows = sql.all<{
+    countedAs: string;
+    count: number;
+    firstAt: number;
+    span: number;
+    at: string;
+    counted: string;
+  }>(
+    `SELECT counted_as AS countedAs, sum(count) AS count, min(first_at) AS firstAt, span, json_group_array(at) AS at,
+       json_group_array(count) AS counted FROM (${SINCE}) GROUP BY counted_as, span`,
     { since },
   );
-  return {
-    ...(rows.length > 0 && {
-      firstAt: rows.reduce((first, { firstAt }) => Math.min(first, firstAt), Number.POSITIVE_INFINITY),
-    }),
-    counts: rows.map(({ countedAs, count }) => ({ countedAs, count })),
-  };
+  return countersFrom(
+    rows.map(({ at, counted, ...row }) => ({ ...row, at: JSON.parse(at), counted: JSON.parse(counted) })),
+  );
 }

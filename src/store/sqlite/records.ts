@@ -15,7 +15,7 @@ import {
   type ActRecord,
   type ActRow,
   actRecord,
-  type CountedPeriod,
+  type CountedPeriods,
   type DueQuestion,
   type FallingDue,
 } from '../insight.ts';
@@ -236,8 +236,8 @@ export class SqliteRecords implements Records {
     });
   }
 
-  counterPeriods(since: number, only?: readonly string[]): Promise<readonly CountedPeriod[]> {
-    return this.#read((sql) => readCounterPeriods(sql, since, only));
+  counterPeriods(since: number): Promise<Counters<CountedPeriods>> {
+    return this.#read((sql) => readCounterPeriods(sql, since));
   }
 
   acts({ before, limit }: Parameters<Records['acts']>[0]): Promise<readonly ActRecord[]> {
@@ -363,9 +363,15 @@ export class SqliteRecords implements Records {
     return this.#read((sql) => sql.all<QueueSince>(OLDEST_READY));
   }
 
-  sourceNames(): Promise<readonly string[]> {
+  sourceNames(from = '', most = -1): Promise<readonly string[]> {
     return this.#read((sql) =>
-      sql.all<{ source: string }>('SELECT DISTINCT source FROM hf_lanes ORDER BY source').map(({ source }) => source),
+      sql
+        .all<{ source: string }>(
+          'SELECT DISTINCT source FROM hf_lanes WHERE source >= ? ORDER BY source LIMIT ?',
+          from,
+          most,
+        )
+        .map(({ source }) => source),
     );
   }
 

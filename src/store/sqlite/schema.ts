@@ -560,6 +560,20 @@ CREATE TABLE hf_changes (
 CREATE INDEX hf_changes_of ON hf_changes (kind, name);
 `;
 
+/** What the counters of hours that are kept have in all by day: reading a week needs a twentieth of the rows. */
+const COUNTER_DAYS = `
+CREATE TABLE hf_counter_days (
+  at INTEGER NOT NULL,
+  counted_as TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  first_at INTEGER NOT NULL,
+  PRIMARY KEY (at, counted_as)
+) STRICT, WITHOUT ROWID;
+INSERT INTO hf_counter_days (at, counted_as, count, first_at)
+  SELECT at - at % 86400000 AS day, counted_as, sum(count), min(first_at) FROM hf_counters WHERE span = 3600000
+  GROUP BY day, counted_as;
+`;
+
 /** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
@@ -629,6 +643,7 @@ const STEPS: readonly string[] = [
   LAST_TAKERS,
   CHANGES,
   REASONS,
+  COUNTER_DAYS,
 ];
 
 export const SCHEMA = STEPS.length;

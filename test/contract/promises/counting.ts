@@ -85,6 +85,31 @@ export function promisesOfCounting(factory: StoreFactory): void {
     expect(await counted(scene.store, scene.now())).toEqual({});
   });
 
+  test('counts the same since any time, whether days, hours or minutes are read', async () => {
+    const times: number[] = [];
+    for (let n = 0; n < 24; n += 1) {
+      await succeed(key('a'), ...(n % 3 === 0 ? [key('b')] : []));
+      times.push(scene.now());
+      if (n % 4 === 0) await tidyUp(scene.store);
+      scene.advance(17 * HOUR);
+    }
+    await tidyUp(scene.store);
+    const { records } = scene.store;
+    const total = ({ counts }: Awaited<ReturnType<typeof records.counters>>) =>
+      Object.fromEntries(
+        [...new Set(counts.map(({ countedAs }) => countedAs))]
+          .sort()
+          .map((name) => [
+            name,
+            counts.reduce((sum, { countedAs, count }) => (countedAs === name ? sum + count : sum), 0),
+          ]),
+      );
+    for (const since of [0, ...times, ...times.map((time) => time - (time % DAY))]) {
+      expect(total(await records.counters(since))).toEqual(total(await records.counterPeriods(since)));
+    }
+    expect(await counted(scene.store)).toEqual({ a: 24, b: 8 });
+  });
+
   test('names the busiest hundred sources of an old hour, and counts the others together', async () => {
     const sources = Array.from({ length: 130 }, (_, n) => `s${n}`);
     await succeed(...sources.map((source) => key(source)), key('s129'), key('s129', 'too'), key('s128'));

@@ -183,6 +183,7 @@ export function promisesOfSources(factory: StoreFactory): void {
     expect(await records.countsBy('source', 10)).toEqual([...held, ...others]);
     expect(await records.countsBy('source', 1)).toEqual([...held, two]);
     expect(await records.sourceNames()).toEqual(['held', 'one', 'runs', 'two']);
+    expect(await records.sourceNames('on', 2)).toEqual(['one', 'runs']);
   });
 
   test('counts what is ready, runs and is scheduled of every queue, and says when it did not look at all of it', async () => {

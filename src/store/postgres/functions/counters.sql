@@ -59,37 +59,35 @@ BEGIN
   RETURN false;
 END $$;
 
--- The counters since a time, with what is not gathered yet. For each span by itself, so that the index gives only counters since then.
-CREATE FUNCTION counters_since(p_since bigint, p_minute integer, p_spans bigint[],
-  OUT at bigint, OUT span bigint, OUT counted_as text, OUT count bigint, OUT first_at bigint) RETURNS SETOF record LANGUAGE plpgsql STABLE AS $$
-DECLARE
-  each bigint;
-BEGIN
-  FOREACH each IN ARRAY p_spans LOOP
-    RETURN QUERY SELECT t.at, t.span, t.counted_as, t.count, t.first_at FROM counters t WHERE t.span = each AND t.at > p_since - each;
-  END LOOP;
-  RETURN QUERY SELECT e.at - e.at % p_minute, p_minute::bigint, i.counted_as, i.count, e.at
-    FROM counter_entries e, counted_in(e.counts, e.unwritten) i
-    WHERE i.count > 0 AND e.at - e.at % p_minute + p_minute > p_since;
-END $$;
+-- What is counted and not gathered yet since a time.
+CREATE FUNCTION pending_counters(p_since bigint, p_minute integer,
+  OUT at bigint, OUT counted_as text, OUT count bigint, OUT first_at bigint) RETURNS SETOF record LANGUAGE sql STABLE AS $$
+  SELECT e.at - e.at % p_minute, i.counted_as, i.count, e.at FROM counter_entries e, counted_in(e.counts, e.unwritten) i
+  WHERE i.count > 0 AND e.at - e.at % p_minute + p_minute > p_since
+$$;
 
-CREATE FUNCTION read_counters(p_since bigint, p_minute integer, p_spans bigint[]) RETURNS json LANGUAGE plpgsql AS $$
+-- The counters since a time. For each span by itself, so that the index gives only counters since then. Of days that began at `p_day` or
+-- later not the hours are read, but their sums. `p_spans`: all but an hour.
+CREATE FUNCTION read_counters(p_since bigint, p_minute integer, p_spans bigint[], p_hour bigint, p_day bigint) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
   RETURN (SELECT json_agg(json_build_array(k.counted_as, k.count, k.first_at)) FROM (
-    SELECT c.counted_as, sum(c.count) AS count, min(c.first_at) AS first_at FROM counters_since(p_since, p_minute, p_spans) c
+    SELECT c.counted_as, sum(c.count) AS count, min(c.first_at) AS first_at FROM (
+      SELECT t.counted_as, t.count, t.first_at FROM unnest(p_spans) s (span)
+        CROSS JOIN LATERAL (SELECT * FROM counters x WHERE x.span = s.span AND x.at > p_since - s.span) t
+      UNION ALL SELECT t.counted_as, t.count, t.first_at FROM counters t WHERE t.span = p_hour AND t.at > p_since - p_hour AND t.at < p_day
+      UNION ALL SELECT t.counted_as, t.count, t.first_at FROM counter_days t WHERE t.at >= p_day
+      UNION ALL SELECT t.counted_as, t.count, t.first_at FROM pending_counters(p_since, p_minute) t) c
     GROUP BY c.counted_as) k);
 END $$;
 
--- How executions ended since a time by the periods of the counters. `p_only`: only of these keys. Each key is parsed once.
-CREATE FUNCTION read_counter_periods(p_since bigint, p_minute integer, p_spans bigint[], p_only text[]) RETURNS json LANGUAGE plpgsql AS $$
+-- The same by the periods of the counters. Their keys are long, and sorting them takes longer than a table in memory.
+CREATE FUNCTION read_counter_periods(p_since bigint, p_minute integer, p_spans bigint[]) RETURNS json LANGUAGE plpgsql
+  SET enable_sort = off SET work_mem = '64MB' AS $$
 BEGIN
-  RETURN (SELECT json_agg(json_build_array(s.at, s.span, s.outcome, s.next, s.count)
-      ORDER BY s.at, s.span, s.outcome COLLATE "C", s.next COLLATE "C")
-    FROM (SELECT p.at, p.span, k.outcome, k.next, sum(p.count) AS count
-      FROM (SELECT g.key ->> 2 AS outcome, g.key ->> 3 AS next, g.at, g.span, g.count
-        FROM (SELECT c.counted_as::json AS key, array_agg(c.at) AS at, array_agg(c.span) AS span, array_agg(c.count) AS count
-          FROM counters_since(p_since, p_minute, p_spans) c WHERE p_only IS NULL OR c.counted_as IN (SELECT unnest(p_only)) GROUP BY c.counted_as) g
-        OFFSET 0) k
-      CROSS JOIN LATERAL unnest(k.at, k.span, k.count) p(at, span, count)
-      GROUP BY p.at, p.span, k.outcome, k.next) s);
+  RETURN (SELECT json_agg(json_build_array(k.counted_as, k.span, k.count, k.first_at, k.at, k.counted)) FROM (
+    SELECT c.counted_as, c.span, sum(c.count) AS count, min(c.first_at) AS first_at, array_agg(c.at) AS at, array_agg(c.count) AS counted FROM (
+      SELECT t.at, t.span, t.counted_as, t.count, t.first_at FROM unnest(p_spans) s (span)
+        CROSS JOIN LATERAL (SELECT * FROM counters x WHERE x.span = s.span AND x.at > p_since - s.span) t
+      UNION ALL SELECT t.at, p_minute, t.counted_as, t.count, t.first_at FROM pending_counters(p_since, p_minute) t) c
+    GROUP BY c.counted_as, c.span) k);
 END $$;

@@ -43,8 +43,8 @@ async function sent(path: string, init: RequestInit & { headers?: Record<string,
 }
 
 async function answerOf<Document>(response: Response): Promise<Document> {
+  if (response.ok) return (await response.json()) as Document;
   const body: unknown = await response.json().catch(() => undefined);
-  if (response.ok) return body as Document;
   const { detail, title, code, hints } = (body ?? {}) as Partial<Record<string, unknown>>;
   const message = typeof detail === 'string' ? detail : typeof title === 'string' ? title : response.statusText;
   const said = Array.isArray(hints) ? hints.filter((hint) => typeof hint === 'string') : [];

@@ -1,8 +1,8 @@
 import { plural } from '../../src/views/plural.ts';
 import { visible } from '../../src/views/visible.ts';
-import { address, addressOf, ask, segment } from '../data/address.ts';
+import { address, addressOf, segment } from '../data/address.ts';
 import { useDocument } from '../data/use-document.ts';
-import { Icon } from '../parts/icon.tsx';
+import { PagesOfList } from '../parts/links.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, LiveList, Table, useListInUse } from '../parts/table.tsx';
@@ -53,19 +53,7 @@ export function AuditPage() {
                 rows={items}
                 idOf={({ at, actor, verb, on, name, tasks }) => [at, actor, verb, on, name, tasks[0]].join(' ')}
               />
-              <nav class="pages" aria-label="Pages of the list">
-                {before !== undefined && (
-                  <button type="button" onClick={() => ask({ before: undefined })}>
-                    Newest
-                  </button>
-                )}
-                {next !== null && (
-                  <button type="button" onClick={() => ask({ before: next })}>
-                    Older
-                    <Icon name="right" />
-                  </button>
-                )}
-              </nav>
+              <PagesOfList next={next} />
             </LiveList>
           )
         }

@@ -10,13 +10,13 @@ import { ActButton } from '../parts/act.tsx';
 import { Command } from '../parts/copy.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Text } from '../parts/json.tsx';
+import { NameLink } from '../parts/links.tsx';
 import { Facts, Page, Section } from '../parts/page.tsx';
 import { BarPlot, hourWords, Shares } from '../parts/plot.tsx';
 import { TaskSign } from '../parts/sign.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { Time } from '../parts/time.tsx';
 import { GroupSign } from './failures.tsx';
-import { NameLink } from './tasks.tsx';
 
 const HOURS = 48;
 

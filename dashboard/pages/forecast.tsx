@@ -57,7 +57,8 @@ const COLUMNS: readonly Column<Group>[] = [
     id: 'reason',
     title: 'Why',
     isWide: true,
-    cell: ({ reason }) => (reason === null ? <span class="muted">first try</span> : `retry after ${visible(reason)}`),
+    cell: ({ reason }) =>
+      reason === null ? <span class="muted">first attempt</span> : `retry after ${visible(reason)}`,
   },
   { id: 'count', title: 'Tasks', isNumber: true, cell: ({ count }) => count.toLocaleString() },
 ];

@@ -6,12 +6,12 @@ import type { InboxDocument } from '../data/documents.ts';
 import { useDocument } from '../data/use-document.ts';
 import { Decision } from '../parts/decision.tsx';
 import { JsonText, Text } from '../parts/json.tsx';
+import { NameLink } from '../parts/links.tsx';
 import { Facts, Page, Section } from '../parts/page.tsx';
 import { StateSign } from '../parts/sign.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { Since } from '../parts/time.tsx';
 import { useKeys } from '../shell/keys.ts';
-import { NameLink } from './tasks.tsx';
 
 const LIMIT = 100;
 

@@ -15,18 +15,18 @@ import type {
 import { actOnTask, verbsFor } from '../data/task-acts.ts';
 import { attemptsIn } from '../data/timeline.ts';
 import { useDocument } from '../data/use-document.ts';
-import { ActButton, open } from '../parts/act.tsx';
-import { Command, Copy } from '../parts/copy.tsx';
+import { open } from '../parts/act.tsx';
 import { Decision } from '../parts/decision.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { JsonText, Text } from '../parts/json.tsx';
+import { NameLink } from '../parts/links.tsx';
 import { Facts, Page, Section } from '../parts/page.tsx';
 import { Glyph, Sign, TaskSign } from '../parts/sign.tsx';
 import { Loaded } from '../parts/states.tsx';
+import { TaskActs, Why } from '../parts/task-parts.tsx';
 import { DueTime, Time } from '../parts/time.tsx';
 import { useKeys } from '../shell/keys.ts';
 import { endWords, styleOf, TaskTimeline, thenWords } from './task-timeline.tsx';
-import { NameLink } from './tasks.tsx';
 import { WhatIf } from './what-if.tsx';
 
 /** Why is it in its state, what happened, and what happens next? */
@@ -55,7 +55,7 @@ export function TaskPage({ id }: { readonly id: string }) {
           <Icon name="left" /> Tasks
         </a>
       }
-      actions={task && <Acts task={task} again={again} />}
+      actions={task && <TaskActs task={task} again={again} />}
     >
       <Loaded shown={shown}>
         {(known) => (
@@ -100,64 +100,6 @@ function Heading({ task }: { readonly task: TaskJson }) {
   );
 }
 
-function Acts({ task, again }: { readonly task: TaskJson; readonly again: () => void }) {
-  return (
-    <>
-      {/* What needs a person is answered below. */}
-      {verbsFor(task.state)
-        .filter((verb) => task.state !== 'needs_manual' || verb !== 'retry')
-        .map((verb) => (
-          <ActButton
-            key={verb}
-            verb={verb}
-            act={actOnTask(verb, task, again)}
-            {...(verb === 'retry' && { style: task.state === 'succeeded' ? '' : 'primary' })}
-          />
-        ))}
-      <Copy text={String(task.id)} label="Copy the number" />
-    </>
-  );
-}
-
-function Why({
-  task,
-  explained,
-}: {
-  readonly task: TaskJson;
-  readonly explained: NonNullable<ShowDocument['explain']>;
-}) {
-  const { headline, checks, because, next, actions, text } = explained;
-  return (
-    <Section title="Why" aside={<Copy text={text} label="Copy the explanation" />}>
-      <p class="headline">{visible(headline)}</p>
-      {because && !headline.includes(because.text) && <p>{visible(because.text)}</p>}
-      {checks.length > 0 && (
-        <ul class="checks" aria-label="What must be true for it to run">
-          {checks.map(({ name, ok, text: words }) => (
-            <li key={name} class={ok ? 'passed' : 'holds'}>
-              <Sign glyph={ok ? '✓' : '✕'} style={ok ? 'ok' : 'waiting'} words={ok ? name : `${name} holds it`} />
-              <span>{visible(words)}</span>
-            </li>
-          ))}
-        </ul>
-      )}
-      <p>
-        <strong>Next</strong> {visible(next)}
-      </p>
-      {actions.length > 0 && task.state !== 'needs_manual' && (
-        <ul class="possible" aria-label="What you can do">
-          {actions.map(({ words, command }) => (
-            <li key={words}>
-              <span>{visible(words)}</span>
-              {command !== null && <Command text={command} />}
-            </li>
-          ))}
-        </ul>
-      )}
-    </Section>
-  );
-}
-
 // ── What happened ──
 
 const FIRST = 5;
@@ -172,7 +114,9 @@ function Executions({ history, task }: { readonly history: readonly HistoryJson[
     <Section title="History" aside={<span class="muted">newest first</span>}>
       {runs.length === 0 && (
         <p class="muted">
-          {task.executions === 0 ? 'It has not run yet.' : 'It succeeded at the first try: there is nothing to tell.'}
+          {task.executions === 0
+            ? 'It has not run yet.'
+            : 'It succeeded at the first attempt: there is nothing to tell.'}
         </p>
       )}
       <ol class="history">

@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { printFilter } from '../../src/filter.ts';
 import type { TaskState } from '../../src/task.ts';
 import { TASK_STATES } from '../../src/task.ts';
 import type { ShownState } from '../../src/views/glyphs.ts';
@@ -27,13 +26,16 @@ import { useDocument } from '../data/use-document.ts';
 import { open } from '../parts/act.tsx';
 import { Command } from '../parts/copy.tsx';
 import { Icon } from '../parts/icon.tsx';
+import { NameLink, PagesOfList } from '../parts/links.tsx';
 import { Page } from '../parts/page.tsx';
+import { SavedViews } from '../parts/saved-views.tsx';
 import { StateSign, TaskSign } from '../parts/sign.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, LiveList, Table, useListInUse } from '../parts/table.tsx';
 import { DueTime, Time } from '../parts/time.tsx';
 import { announce } from '../shell/announcements.ts';
 import { useKeys } from '../shell/keys.ts';
+import { TaskPreview } from './task-preview.tsx';
 
 const LIMIT = 50;
 
@@ -73,6 +75,8 @@ const COLUMNS: readonly (Column<ListedTask> & { readonly isUsual?: true })[] = [
   { id: 'recorded', title: 'Recorded', cell: ({ submitted_at: at }) => <Time at={at} /> },
 ];
 
+const FEW: readonly string[] = ['task', 'state', 'error'];
+
 /** The rows that are marked, of the filter that is shown. */
 const marked = signal<ReadonlyMap<number, ListedTask>>(new Map());
 
@@ -87,6 +91,10 @@ export function TasksPage() {
     marked.value = new Map();
   }, [filter]);
   const columns = columnsIn(query.get('columns'));
+  const previewed = previewIn(query);
+  // Beside a preview there is room for few.
+  const isNarrow = previewed !== undefined && !query.has('columns');
+  const shownColumns = isNarrow ? columns.filter(({ id }) => FEW.includes(id)) : columns;
   useKeys([
     {
       keys: 'r',
@@ -100,32 +108,56 @@ export function TasksPage() {
     },
   ]);
   return (
-    <Page title="Tasks" actions={<ColumnChoice columns={columns} />}>
+    <Page
+      title="Tasks"
+      actions={
+        <>
+          <SavedViews />
+          <ColumnChoice columns={columns} />
+        </>
+      }
+    >
       <StateCounts filter={filter} />
-      <Loaded shown={shown}>
-        {({ items, next, total }) =>
-          items.length === 0 && next !== null ? (
-            <NotYet next={next} />
-          ) : items.length === 0 ? (
-            <NoTask filter={filter} />
-          ) : (
-            <LiveList use={use} shown={shown}>
-              <Table
-                name="Tasks"
-                columns={columns}
-                rows={items}
-                idOf={({ id }) => id}
-                marked={new Set(marked.value.keys())}
-                onMark={(ids, on) => mark(items, ids, on)}
-              />
-              <Bulk filter={filter} total={total} again={shown.again} />
-              <Pages next={next} before={before} shown={items.length} total={total} />
-            </LiveList>
-          )
-        }
-      </Loaded>
+      <div class={previewed === undefined ? '' : 'with-preview'}>
+        <Loaded shown={shown}>
+          {({ items, next, total }) =>
+            items.length === 0 && next !== null ? (
+              <NotYet next={next} />
+            ) : items.length === 0 ? (
+              <NoTask filter={filter} />
+            ) : (
+              <LiveList use={use} shown={shown}>
+                <Table
+                  name="Tasks"
+                  columns={shownColumns}
+                  rows={items}
+                  idOf={({ id }) => id}
+                  marked={new Set(marked.value.keys())}
+                  onMark={(ids, on) => mark(items, ids, on)}
+                  previewed={previewed}
+                  onPreview={(id) => ask({ task: String(id) }, { replace: true })}
+                />
+                <Bulk filter={filter} total={total} again={shown.again} />
+                <PagesOfList next={next}>
+                  <span class="muted">
+                    {items.length.toLocaleString()}
+                    {total.value !== null && ` of ${total.exact ? '' : 'about '}${total.value.toLocaleString()}`}
+                  </span>
+                </PagesOfList>
+              </LiveList>
+            )
+          }
+        </Loaded>
+        {previewed !== undefined && <TaskPreview key={previewed} id={previewed} onChange={() => void shown.again()} />}
+      </div>
     </Page>
   );
+}
+
+/** The task that is shown beside the list: `task` of the address. */
+function previewIn(query: URLSearchParams): number | undefined {
+  const id = Number(query.get('task') ?? 0);
+  return Number.isSafeInteger(id) && id > 0 ? id : undefined;
 }
 
 function mark(items: readonly ListedTask[], ids: readonly (number | string)[], on: boolean): void {
@@ -144,21 +176,6 @@ function TaskLink({ task }: { readonly task: ListedTask }) {
   return (
     <a href={`tasks/${task.id}`} class="task-link" title={summary}>
       <span class="mono">#{task.id}</span> <bdi>{summary}</bdi>
-    </a>
-  );
-}
-
-/** A name that leads to all tasks with it. */
-export function NameLink({
-  of,
-  name,
-}: {
-  readonly of: 'types' | 'queues' | 'sources' | 'reasons';
-  readonly name: string;
-}) {
-  return (
-    <a class="name" href={addressOf('tasks', { filter: printFilter({ [of]: [name] }) })} title={name}>
-      <bdi>{visible(name)}</bdi>
     </a>
   );
 }
@@ -264,39 +281,7 @@ function NoTask({ filter }: { readonly filter: string }) {
   );
 }
 
-// ── Pages and columns ──
-
-function Pages({
-  next,
-  before,
-  shown,
-  total,
-}: {
-  readonly next: string | null;
-  readonly before: string | undefined;
-  readonly shown: number;
-  readonly total: ListDocument['total'];
-}) {
-  return (
-    <nav class="pages" aria-label="Pages of the list">
-      <span class="muted">
-        {shown.toLocaleString()}
-        {total.value !== null && ` of ${total.exact ? '' : 'about '}${total.value.toLocaleString()}`}
-      </span>
-      {before !== undefined && (
-        <button type="button" onClick={() => ask({ before: undefined })}>
-          Newest
-        </button>
-      )}
-      {next !== null && (
-        <button type="button" onClick={() => ask({ before: next })}>
-          Older
-          <Icon name="right" />
-        </button>
-      )}
-    </nav>
-  );
-}
+// ── Columns ──
 
 function columnsIn(chosen: string | null): readonly Column<ListedTask>[] {
   if (!chosen) return COLUMNS.filter(({ isUsual }) => isUsual);
@@ -319,11 +304,11 @@ function ColumnChoice({ columns }: { readonly columns: readonly Column<ListedTas
     ask({ columns: next.join() === usual.join() ? undefined : next.join(',') }, { replace: true });
   };
   return (
-    <details class="column-choice">
+    <details class="drop-down column-choice">
       <summary class="button">
         <Icon name="columns" /> Columns
       </summary>
-      <fieldset>
+      <fieldset class="drop-down-content">
         <legend class="unseen">Columns of the list</legend>
         {COLUMNS.filter(({ id }) => id !== 'task').map(({ id, title }) => (
           <label key={id} class="check">

@@ -6,6 +6,7 @@ import { tell } from '../data/live.ts';
 import { whyNot } from '../data/status.ts';
 import { announce } from '../shell/announcements.ts';
 import { Command } from './copy.tsx';
+import { NoteField } from './note-field.tsx';
 import { ProblemNote } from './states.tsx';
 
 /** Something that a person is about to do: shown in a dialog first. */
@@ -100,16 +101,7 @@ function Asked({ act }: { readonly act: Act }) {
         <h2 id="act-title">{title}</h2>
         {words && <div class="act-words">{words}</div>}
         {wanted !== 'none' && (
-          <label class="field">
-            {wanted === 'required' ? 'Why (required)' : 'Why (optional)'}
-            <input
-              type="text"
-              value={note}
-              maxLength={1_000}
-              autocomplete="off"
-              onInput={(event) => setNote(event.currentTarget.value)}
-            />
-          </label>
+          <NoteField label={wanted === 'required' ? 'Why (required)' : 'Why (optional)'} note={note} onNote={setNote} />
         )}
         {typed !== undefined && (
           <label class="field">

@@ -9,6 +9,7 @@ import { asSeen } from '../data/task-acts.ts';
 import { announce } from '../shell/announcements.ts';
 import { useKeys } from '../shell/keys.ts';
 import { Command } from './copy.tsx';
+import { NoteField } from './note-field.tsx';
 import { ProblemNote } from './states.tsx';
 
 /** What each answer comes to. */
@@ -103,16 +104,7 @@ export function Decision({
           />
         </label>
       )}
-      <label class="field">
-        Why (optional, for the history)
-        <input
-          type="text"
-          value={note}
-          maxLength={1_000}
-          autocomplete="off"
-          onInput={(event) => setNote(event.currentTarget.value)}
-        />
-      </label>
+      <NoteField label="Why (optional, for the history)" note={note} onNote={setNote} />
       {problem && <ProblemNote problem={problem} />}
       {choice && isOfMachine(choice) && (
         <p>It changes files, so only the command below does it, on the machine that has them.</p>

@@ -26,16 +26,24 @@ export interface TableProps<Row> {
   /** Which rows are marked, if they can be. */
   readonly marked?: ReadonlySet<number | string>;
   readonly onMark?: (ids: readonly (number | string)[], on: boolean) => void;
+  /** Which row is shown beside the list, and what shows another one. */
+  readonly previewed?: number | string | undefined;
+  readonly onPreview?: (id: number | string) => void;
 }
 
 /**
  * Rows as a table; on a narrow screen each is a card. The first link of a row is its own: `j` and `k` go from one to the next, Enter
  * opens it, `x` marks its row.
  */
-export function Table<Row>({ name, columns, rows, idOf, marked, onMark }: TableProps<Row>) {
+export function Table<Row>({ name, columns, rows, idOf, marked, onMark, previewed, onPreview }: TableProps<Row>) {
   const body = useRef<HTMLTableSectionElement>(null);
   const sorted = inOrder(rows, columns);
-  useRowKeys(body, onMark && ((index, on) => onMark([idOf(sorted[index] as Row)], on)));
+  const preview = onPreview && ((index: number) => onPreview(idOf(sorted[index] as Row)));
+  useRowKeys(body, {
+    mark: onMark && ((index, on) => onMark([idOf(sorted[index] as Row)], on)),
+    preview,
+    follows: previewed !== undefined,
+  });
   const areAllMarked = rows.length > 0 && rows.every((row) => marked?.has(idOf(row)));
   return (
     <div class="table-frame">
@@ -63,7 +71,12 @@ export function Table<Row>({ name, columns, rows, idOf, marked, onMark }: TableP
             const id = idOf(row);
             const isMarked = marked?.has(id) ?? false;
             return (
-              <tr key={id} class={isMarked ? 'marked' : ''}>
+              // Space does the same for the row with the focus.
+              <tr
+                key={id}
+                class={`${isMarked ? 'marked' : ''} ${id === previewed ? 'previewed' : ''}`.trim()}
+                onClick={(event) => onPreview && isOnPlainText(event) && onPreview(id)}
+              >
                 {marked && onMark && (
                   <td class="mark">
                     <input
@@ -86,6 +99,11 @@ export function Table<Row>({ name, columns, rows, idOf, marked, onMark }: TableP
       </table>
     </div>
   );
+}
+
+/** Not on a link or a button, and no text is being selected. */
+function isOnPlainText({ target }: Event): boolean {
+  return !(target as Element).closest('a, button, input, label') && getSelection()?.isCollapsed !== false;
 }
 
 /** Sorts by `sort=count` or, downwards, `sort=-count` of the query. */
@@ -124,7 +142,16 @@ function inOrder<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): re
 
 function useRowKeys(
   body: { readonly current: HTMLTableSectionElement | null },
-  mark: ((index: number, on: boolean) => void) | undefined,
+  {
+    mark,
+    preview,
+    follows,
+  }: {
+    readonly mark: ((index: number, on: boolean) => void) | undefined;
+    readonly preview: ((index: number) => void) | undefined;
+    /** The preview is open and goes along. */
+    readonly follows: boolean;
+  },
 ): void {
   const rows = () => [...(body.current?.rows ?? [])];
   const present = () => rows().findIndex((row) => row.contains(document.activeElement));
@@ -135,10 +162,23 @@ function useRowKeys(
     const link = all[index]?.querySelector<HTMLElement>('a, td:not(.mark) button');
     link?.focus();
     all[index]?.scrollIntoView({ block: 'nearest' });
+    if (follows && index >= 0) preview?.(index);
   };
   useKeys([
     { keys: 'j', does: 'next row', run: () => move(1) },
     { keys: 'k', does: 'row before', run: () => move(-1) },
+    ...(preview
+      ? [
+          {
+            keys: 'Space',
+            does: 'show the row beside the list',
+            run: () => {
+              const at = present();
+              if (rows().length > 0) preview(Math.max(at, 0));
+            },
+          },
+        ]
+      : []),
     ...(mark
       ? [
           {

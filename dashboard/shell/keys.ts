@@ -51,25 +51,35 @@ let firstAt = 0;
 /** Listens to the keyboard. Called once. */
 export function followKeys(): void {
   document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (isTyping(event.target as Element) || document.querySelector('dialog[open]')) return;
-    const isLetter = event.key.length === 1;
+    if (event.altKey || event.defaultPrevented || document.querySelector('dialog[open]')) return;
+    const pressed = nameOf(event);
+    // With Ctrl or Cmd they work also in a field.
+    if (pressed === undefined || (isTyping(event.target as Element) && pressed !== 'Ctrl+K')) return;
+    const isLetter = event.key.length === 1 && pressed !== 'Ctrl+K';
     if (isLetter && !lettersOn.value) return;
+    // On a button or a box these keys are its own.
+    if (pressed === 'Space' && (event.target as Element).closest('button, summary, input')) return;
     // What the open page says of a key counts before what all pages say.
     const known = [...activeKeys.everywhere.value, ...activeKeys.here.value.flat()];
-    const two = first !== '' && performance.now() - firstAt < SECOND_WITHIN ? `${first} ${event.key}` : event.key;
+    const two = first !== '' && performance.now() - firstAt < SECOND_WITHIN ? `${first} ${pressed}` : pressed;
     first = '';
-    const found = known.findLast(({ keys }) => keys === two) ?? known.findLast(({ keys }) => keys === event.key);
+    const found = known.findLast(({ keys }) => keys === two) ?? known.findLast(({ keys }) => keys === pressed);
     if (found) {
       // Enter on a link or a button is theirs.
       if (event.key === 'Enter' && (event.target as Element).closest('a, button, summary')) return;
       event.preventDefault();
       found.run();
-    } else if (known.some(({ keys }) => keys.startsWith(`${event.key} `))) {
-      first = event.key;
+    } else if (known.some(({ keys }) => keys.startsWith(`${pressed} `))) {
+      first = pressed;
       firstAt = performance.now();
     }
   });
+}
+
+/** As it stands in the help. Undefined: a key that is the browser's. */
+function nameOf({ key, ctrlKey, metaKey }: KeyboardEvent): string | undefined {
+  if (ctrlKey || metaKey) return key.toLowerCase() === 'k' ? 'Ctrl+K' : undefined;
+  return key === ' ' ? 'Space' : key;
 }
 
 function isTyping(target: Element): boolean {

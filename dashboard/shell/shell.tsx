@@ -4,6 +4,7 @@ import { useEffect, useErrorBoundary } from 'preact/hooks';
 import { address, addressOf, goTo } from '../data/address.ts';
 import { problemOf } from '../data/api.ts';
 import { liveState, missed, pauseOrResume, showMissed } from '../data/live.ts';
+import { savedViews } from '../data/saved-views.ts';
 import { me, status, trouble } from '../data/status.ts';
 import { ActDialog } from '../parts/act.tsx';
 import { Icon } from '../parts/icon.tsx';
@@ -15,6 +16,7 @@ import { Finder } from './finder.tsx';
 import { Help, isHelpOpen } from './help.tsx';
 import { activeKeys } from './keys.ts';
 import { NAVIGATION } from './navigation.ts';
+import { isPaletteOpen, Palette } from './palette.tsx';
 import { nextTheme, theme } from './theme.ts';
 
 /** Whether the navigation is open, where it does not fit beside the page. */
@@ -42,6 +44,7 @@ export function Shell() {
       <Announcement />
       <ActDialog />
       <Help />
+      <Palette />
     </div>
   );
 }
@@ -138,7 +141,7 @@ function Live() {
 }
 
 function Navigation() {
-  const { path } = address.value;
+  const { path, query } = address.value;
   return (
     <nav id="navigation" aria-label="Pages" class={isMenuOpen.value ? 'navigation open' : 'navigation'}>
       <ul>
@@ -154,6 +157,13 @@ function Navigation() {
             </li>
           );
         })}
+        {savedViews.value.map(({ name, to }, i) => (
+          <li key={name} class={i === 0 ? 'begins' : ''}>
+            <a href={to} {...(to === addressOf(path, Object.fromEntries(query)) && { 'aria-current': 'page' })}>
+              <bdi>{name}</bdi>
+            </a>
+          </li>
+        ))}
       </ul>
     </nav>
   );
@@ -224,6 +234,7 @@ export function setKeysOfShell(): void {
   activeKeys.everywhere.value = [
     { keys: '?', does: 'show this help', run: () => (isHelpOpen.value = true) },
     { keys: '/', does: 'find tasks', run: () => document.querySelector<HTMLInputElement>('#finder')?.focus() },
+    { keys: 'Ctrl+K', does: 'go to anything, or do something', run: () => (isPaletteOpen.value = true) },
     ...NAVIGATION.map(({ key, title, path }) => ({ keys: `g ${key}`, does: title, run: () => goTo(addressOf(path)) })),
     { keys: 'p', does: 'pause or follow changes', run: pauseOrResume },
     { keys: 't', does: 'change the theme', run: nextTheme },

@@ -7,7 +7,7 @@ import { defineTask, exponential, presets } from 'holdfast';
  *
  * How failed runs are retried. What is left out is as the preset `replay` has it.
  * @typedef {object} RetryConfig
- * @property {number} [maxAttempts] Failures until it is given up, the first try included. Default 8.
+ * @property {number} [maxAttempts] Failures until it is given up, the first attempt included. Default 8.
  * @property {string} [initialBackoff] Default 60 s.
  * @property {string} [maxBackoff] Default 1 h.
  * @property {number} [backoffMultiplier] Default 2.

@@ -41,7 +41,7 @@ const INTENTS: readonly (readonly [words: string, meant: string])[] = [
 
 /** Flags of other tools. */
 const FLAGS: readonly (readonly [words: string, meant: string])[] = [
-  ['--retry --retries --max-attempts --max-retries --tries', '--attempts, which counts the first try too'],
+  ['--retry --retries --max-attempts --max-retries --tries', '--attempts, which counts the first attempt too'],
   ['--delay --in --after --wait', '--at, such as --at +5m'],
   ['--rate --rps', '--pace, such as --pace 10/s'],
 ];

@@ -80,7 +80,7 @@ function checkNumbers(numbers: Numbers, problems: Problems): void {
     if (saysBackoff && saysAttempts && backoff.kind !== 'immediate') {
       problems.warn(
         memberOf(node, 'backoff')?.at ?? node,
-        'No delay is ever used: maxAttempts 1 allows only the first try.',
+        'No delay is ever used: maxAttempts 1 allows only the first attempt.',
         'Raise maxAttempts, or leave backoff out.',
       );
     }
@@ -92,7 +92,7 @@ function checkNumbers(numbers: Numbers, problems: Problems): void {
   checkLimits(LIMITS, numbers, problems);
 }
 
-/** Three delays with three attempts: the first try counts, so the third delay would never be used. */
+/** Three delays with three attempts: the first attempt counts, so the third delay would never be used. */
 function checkSchedule(
   delays: readonly Milliseconds[],
   maxAttempts: number,
@@ -105,7 +105,7 @@ function checkSchedule(
   const retries = maxAttempts - 1;
   const message =
     `The ${unused.length === 1 ? 'delay' : 'delays'} ${unused.map(formatDuration).join(', ')} ${unused.length === 1 ? 'is' : 'are'} never used: ` +
-    `maxAttempts ${maxAttempts} is the first try and ${retries === 1 ? '1 retry' : `${retries} retries`}, and the schedule has ${delays.length} delays.`;
+    `maxAttempts ${maxAttempts} is the first attempt and ${retries === 1 ? '1 retry' : `${retries} retries`}, and the schedule has ${delays.length} delays.`;
   const suggestion = `Write maxAttempts: ${delays.length + 1}.`;
   if (together) problems.refuse(at, message, suggestion);
   else problems.warn(at, message, suggestion);

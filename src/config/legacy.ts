@@ -124,7 +124,7 @@ export function connectorsOf(
   const retried = [...policies.values()].find(({ options }) => options.backoff !== none);
   const example = retried?.options.maxAttempts;
   if (said === undefined && example !== undefined && !problems.refused) {
-    const what = `max_attempts is read as executions: ${example} is one try and ${example - 1} retries. The programs that this format comes from count retries: ${example + 1} executions.`;
+    const what = `max_attempts is read as executions: ${example} is one attempt and ${example - 1} retries. The programs that this format comes from count retries: ${example + 1} executions.`;
     problems.warn(at('retry_policies'), what, 'Say which: max_attempts_counts: retries, or executions.');
   }
   const [others, second] = OTHERS.filter((name) => policies.has(name));

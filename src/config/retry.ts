@@ -343,7 +343,7 @@ export function retryShape(backoffs: Backoffs = {}): Shape<RetryBlock> {
         problems.refuse(
           node,
           'It could mean no retry, or a policy without rules.',
-          'For one try and no more, write { maxAttempts: 1 }.',
+          'For one attempt and no more, write { maxAttempts: 1 }.',
         );
         return undefined;
       }

@@ -24,6 +24,8 @@ export const SKIPPED = {
   changed: 'changed meanwhile',
   missing: 'were removed meanwhile',
   unique_key: 'would need a unique key that another task has',
+  other_question: 'are no moves whose destination exists',
+  failed: 'could not be done, as said above',
   may_have_happened: 'may have happened already: decide each with resolve, or add --accept-duplicate',
 } as const;
 
@@ -91,6 +93,6 @@ function count(counts: BulkCounts, moved: Moved): void {
   else skip(counts, moved.occupiedBy === undefined ? 'changed' : 'unique_key', 1);
 }
 
-function skip({ skipped }: BulkCounts, why: keyof typeof SKIPPED, by: number): void {
+export function skip({ skipped }: BulkCounts, why: keyof typeof SKIPPED, by: number): void {
   skipped[why] = (skipped[why] ?? 0) + by;
 }

@@ -20,8 +20,8 @@ export function endLine(task: Task, history: readonly HistoryEntry[]): string {
   switch (task.state) {
     case 'succeeded': {
       if (byHand !== '') return `succeeded${byHand}`;
-      const tries = task.attempts + 1;
-      return tries === 1 ? 'succeeded' : `succeeded after ${tries} attempts`;
+      const attempts = task.attempts + 1;
+      return attempts === 1 ? 'succeeded' : `succeeded after ${attempts} attempts`;
     }
     case 'needs_manual':
       return `needs a person: ${visible(because?.text ?? task.reason ?? 'no reason is recorded')}`;

@@ -1,19 +1,28 @@
 import type { InvalidConfigError } from '../errors.ts';
 import type { Operations } from '../queue/operations.ts';
-import type { ClockRecord, Counts, QueueSince, ReadyCount, SourceRecord, WorkerRecord } from '../store/store.ts';
+import type {
+  ClockRecord,
+  Counts,
+  LastTaker,
+  QueueSince,
+  ReadyCount,
+  SourceRecord,
+  WorkerRecord,
+} from '../store/store.ts';
 import { adviceFor } from '../views/advice.ts';
 import type { AttentionKind } from '../views/attention-signs.ts';
 import { type DoneBy, doneByWords } from '../views/done-by.ts';
 import { workerJson } from '../views/json-shapes.ts';
+import { programToStart } from '../views/last-taker.ts';
 import { capital, plural } from '../views/plural.ts';
 import { seenSource, shownSourceState, sourceCause, sourceNext } from '../views/source-state.ts';
-import { isOwnType } from '../views/task-text.ts';
+import { isOwnType, summaryOf } from '../views/task-text.ts';
 import { ago, clockTime, rfc3339 } from '../views/times.ts';
-import { quoted, visible } from '../views/visible.ts';
+import { quoted, shortened, visible } from '../views/visible.ts';
 import { clockTrouble } from '../worker/clock-trouble.ts';
 import { differenceText, policyDifferences } from '../worker/policy-differences.ts';
 import type { CommandLine } from './command-line.ts';
-import { programsToStart, worksAll } from './workers-alive.ts';
+import { worksAll } from './workers-alive.ts';
 
 /** How many tasks are named in one line. */
 const MOST_NAMED = 5;
@@ -23,6 +32,15 @@ const MOST_LOOKED_AT = 1_000;
 
 /** How many sources are named. */
 const MOST_SOURCES = 20;
+
+/** For how many reasons without advice a task is named. */
+const MOST_EXAMPLES = 5;
+
+/** How many types are named in one line. */
+const MOST_TYPES = 5;
+
+/** How much of a message is shown. */
+const LONGEST_MESSAGE = 60;
 
 /** For how long a redrive that stopped itself needs attention. */
 const STOPPED_SHOWN_FOR_MS = 24 * 3_600_000;
@@ -66,15 +84,12 @@ export async function seenStatus(
   const { administration } = holdfast;
   const alive = workers.filter(({ keepsTasks }) => keepsTasks);
   const missed = counts.due > 0 ? await administration.withoutWorker(MOST_LOOKED_AT) : [];
-  const toStart = await programsToStart(
-    holdfast,
-    missed.map(({ name }) => name),
-  );
+  const programs = await programsOf(holdfast, missed, now);
   const attention = [
     ...refusedConfig(commands, refused),
     ...clocks(commands, await administration.clock()),
-    ...attentionFrom(commands, counts),
-    ...unclaimed(commands, counts, missed, alive.some(worksAll), toStart),
+    ...(await attentionFrom(commands, holdfast, counts)),
+    ...unclaimed(commands, counts, alive.some(worksAll), programs),
     ...(await lapsed(commands, holdfast, counts, alive)),
     ...(await heldBack(commands, holdfast, now)),
     ...paused(commands, alive, now),
@@ -103,20 +118,40 @@ function clocks(commands: CommandLine, clock: ClockRecord): Attention[] {
   return text === undefined ? [] : [{ kind: 'clock', count: 1, text, command: commands.command('db clock') }];
 }
 
-function attentionFrom(commands: CommandLine, counts: Counts): Attention[] {
-  return counts.byReason.map(({ state, reason, count }): Attention => {
+async function attentionFrom(
+  commands: CommandLine,
+  holdfast: Operations,
+  { byReason }: Counts,
+): Promise<readonly Attention[]> {
+  const unadvised = byReason.filter(({ reason }) => adviceFor(reason) === undefined).slice(0, MOST_EXAMPLES);
+  const examples = new Map<(typeof byReason)[number], string>();
+  for (const item of unadvised) examples.set(item, await newestOf(holdfast, item));
+  return byReason.map((item): Attention => {
+    const { state, reason, count } = item;
     const kind = state === 'dead' ? 'dead' : 'needs_manual';
     const need = count === 1 ? '1 task needs a person' : `${count} tasks need a person`;
     const what = kind === 'dead' ? `${count} dead` : need;
     const advice = adviceFor(reason);
+    const more = advice === undefined ? (examples.get(item) ?? '') : `. ${advice}`;
     return {
       kind,
       count,
       reason,
-      text: `${what}: ${visible(reason)}${advice === undefined ? '' : `. ${advice}`}`,
+      text: `${what}: ${visible(reason)}${more}`,
       command: commands.command(`${kind === 'dead' ? 'list state:dead' : 'inbox'} reason:${visible(reason)}`),
     };
   });
+}
+
+/** ` (#18301 payout.send: invalid IBAN)`: the newest task and its message say more than a reason without advice. */
+async function newestOf(holdfast: Operations, { state, reason, count }: Counts['byReason'][number]): Promise<string> {
+  const filter = { states: [state], reasons: [reason] };
+  const { tasks } = await holdfast.administration.search(filter, { limit: 1, most: MOST_LOOKED_AT });
+  const [task] = tasks;
+  if (!task) return '';
+  const last = (await holdfast.administration.lastExecutions([task], 'failed')).get(task.id);
+  const said = last?.failure ? `: ${shortened(visible(last.failure.message), LONGEST_MESSAGE)}` : '';
+  return ` (${count === 1 ? '' : 'the newest: '}#${task.id} ${shortened(summaryOf(task), LONGEST_MESSAGE)}${said})`;
 }
 
 /** Workers that lack something themselves, such as room on their disk. */
@@ -166,31 +201,61 @@ async function stoppedRedrives(commands: CommandLine, holdfast: Operations, now:
 function unclaimed(
   commands: CommandLine,
   { due }: Counts,
-  missed: readonly ReadyCount[],
   someoneWorks: boolean,
-  toStart: (type: string) => string,
+  programs: readonly Program[],
 ): Attention[] {
-  if (someoneWorks) return ofTypes(commands, missed, toStart);
-  const foreign = missed.filter(({ name }) => !isOwnType(name));
-  const rest = due - foreign.reduce((sum, { ready }) => sum + ready, 0);
-  if (rest <= 0 || (foreign.length > 0 && foreign.length === missed.length)) return ofTypes(commands, foreign, toStart);
+  if (someoneWorks) return programs.map((program) => ofProgram(commands, program));
+  const foreign = programs.filter(({ start }) => start !== undefined);
+  const ofForeign = foreign.map((program) => ofProgram(commands, program));
+  const rest = due - ofForeign.reduce((sum, { count }) => sum + count, 0);
+  if (rest <= 0 || (foreign.length > 0 && foreign.length === programs.length)) return ofForeign;
   const text = `${rest === 1 ? '1 task is due' : `${rest} tasks are due`}, and no worker is running`;
-  return [
-    { kind: 'no_worker', count: rest, text, command: commands.command('worker') },
-    ...ofTypes(commands, foreign, toStart),
-  ];
+  return [{ kind: 'no_worker', count: rest, text, command: commands.command('worker') }, ...ofForeign];
 }
 
-function ofTypes(commands: CommandLine, types: readonly ReadyCount[], toStart: (type: string) => string): Attention[] {
-  return types.map(({ name: type, ready: count }) => {
-    const what = `${count === 1 ? '1 task is' : `${count} tasks are`} ready, but no running worker takes the type ${visible(type)}`;
-    return {
-      kind: 'no_worker',
-      count,
-      text: isOwnType(type) ? what : `${what}: ${toStart(type)}`,
-      command: commands.command(isOwnType(type) ? 'worker' : `list state:ready type:${visible(type)}`),
-    };
+/** What takes some types, and how to start it; nothing to start for types that our own worker takes. */
+interface Program {
+  readonly types: readonly ReadyCount[];
+  readonly start?: string;
+}
+
+/** The types that no running worker takes, by the program that took them last. */
+async function programsOf(holdfast: Operations, missed: readonly ReadyCount[], now: number): Promise<Program[]> {
+  const foreign = missed.filter(({ name }) => !isOwnType(name));
+  const own = missed.filter(({ name }) => isOwnType(name));
+  const takers = foreign.length === 0 ? [] : await holdfast.administration.lastTakers(foreign.map(({ name }) => name));
+  const byTaker = new Map<string, { types: ReadyCount[]; last: LastTaker | undefined }>();
+  for (const type of foreign) {
+    const last = takers.find((taker) => taker.type === type.name);
+    const key = last ? JSON.stringify([last.worker, last.host, last.program]) : '';
+    const alike = byTaker.get(key) ?? { types: [], last };
+    byTaker.set(key, { types: [...alike.types, type], last: alike.last });
+  }
+  const programs = [...byTaker.values()].map(({ types, last }): Program => {
+    return { types, start: programToStart(last, now, types.length === 1 ? 'it' : 'them') };
   });
+  return own.length === 0 ? programs : [{ types: own }, ...programs];
+}
+
+function ofProgram(commands: CommandLine, { types, start }: Program): Attention {
+  const count = types.reduce((sum, { ready }) => sum + ready, 0);
+  const names = types.toSorted((a, b) => b.ready - a.ready).map(({ name }) => name);
+  const what = `${count === 1 ? '1 task is' : `${count} tasks are`} ready, but no running worker takes the ${typesNamed(names)}`;
+  const look = `list state:ready type:${names.slice(0, MOST_TYPES).map(visible).join(',')}`;
+  return {
+    kind: 'no_worker',
+    count,
+    text: start === undefined ? what : `${what}: ${start}`,
+    command: commands.command(start === undefined ? 'worker' : look),
+  };
+}
+
+/** `type a`, `types a and b`, `types a, b, c, d, e and 4 more`. */
+function typesNamed(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_TYPES).map(visible);
+  if (names.length === 1) return `type ${shown[0]}`;
+  const last = names.length > shown.length ? `${names.length - shown.length} more` : (shown.pop() as string);
+  return `types ${shown.join(', ')} and ${last}`;
 }
 
 /** Running tasks whose worker was lost: its process has ended, or it is silent and its lease has ended. */

@@ -35,10 +35,7 @@ export async function missingWorkers(holdfast: Operations, types: Iterable<strin
 }
 
 /** What to start for a task of one of these types, and when that was last seen. */
-export async function programsToStart(
-  holdfast: Operations,
-  types: readonly string[],
-): Promise<(type: string) => string> {
+async function programsToStart(holdfast: Operations, types: readonly string[]): Promise<(type: string) => string> {
   const takers: readonly LastTaker[] = types.length === 0 ? [] : await holdfast.administration.lastTakers(types);
   const now = holdfast.now();
   return (type) =>

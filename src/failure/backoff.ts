@@ -154,7 +154,7 @@ function readSchedule(delays: readonly DurationInput[]): Backoff {
   return { kind: 'schedule', delays: Array.from(delays, (delay, i) => span(delay, `delay ${i + 1}`)) };
 }
 
-/** Retries at once. For tests, and for failures that a second try always fixes. */
+/** Retries at once. For tests, and for failures that a second attempt always fixes. */
 export const immediate: Backoff = { kind: 'immediate' };
 
 /** Never retries, for any reason: instead of a retry, the task ends or a person is asked. */

@@ -471,7 +471,7 @@ function chargeAndRetry(open: Case, failure: Failure, charge: Charge): Decision 
   const drawn = longer ? jitteredAbove(asked, answer.jitter, roll) : jittered(wait, answer.jitter, roll, asked);
   const byPolicy = `${describeBackoff(answer.backoff)}, retry ${count}${adapted ? `, ${adapted.words}` : ''}`;
   const formula = longer ? `asked for ${formatDuration(asked)}` : byPolicy;
-  const text = `${failed}; next try in ${formatDuration(drawn.delay)} (${formula}).`;
+  const text = `${failed}; next attempt in ${formatDuration(drawn.delay)} (${formula}).`;
   const inputs = { count, limit: answer.maxAttempts, formula, jitter: draw(drawn, roll) };
   return outOfBounds(open, drawn.delay, charge, inputs) ?? again(open, drawn.delay, charge, 'retry', text, inputs);
 }
@@ -524,7 +524,7 @@ function outOfBounds(
   // The give-up time counts only for a task to which a failure was charged, and not while its source is down.
   const failed = charge.to === 'task' || (charge.to !== 'source' && facts.charged.length > 0);
   if (failed && policy.giveUpAfter !== 'none' && facts.sinceFirstStartMs + after > policy.giveUpAfter) {
-    const text = `Its next try would come later than giveUpAfter (${formatDuration(policy.giveUpAfter)}) after its first start.`;
+    const text = `Its next attempt would come later than giveUpAfter (${formatDuration(policy.giveUpAfter)}) after its first start.`;
     return end(open, answer.onExhausted, charge, 'give_up_after', text, inputs);
   }
   if (
@@ -537,7 +537,7 @@ function outOfBounds(
     return end(open, answer.onExhausted, charge, 'max_total_delay', text, inputs);
   }
   if (facts.untilDeadlineMs !== undefined && after >= facts.untilDeadlineMs) {
-    const text = 'Its next try would come after its deadline.';
+    const text = 'Its next attempt would come after its deadline.';
     return end(open, answer.onExhausted, charge, 'deadline', text, inputs);
   }
   return undefined;

@@ -118,6 +118,9 @@ export function explainPolicy(layers: readonly Layer[]): ExplainedPolicy {
   return { policy, values: said.values(policy) };
 }
 
+/** What a worker published, if it is as in the preset `standard`. */
+const AS_DEFAULT: Origin = { level: 'type', by: 'published', name: 'standard' };
+
 /** The origin of each value. */
 class Origins {
   readonly #of = new Map<string, Origin>();
@@ -126,17 +129,25 @@ class Origins {
   add(layer: Layer): void {
     const { options, bare } = layer;
     if (bare) this.#rules.clear();
+    // A worker publishes the whole policy of a type. What is as in `standard` was probably not set there.
+    const isDefault = (name: string) =>
+      layer.origin.by === 'published' &&
+      this.#of.get(name)?.by === 'standard' &&
+      JSON.stringify(options[name as never]) === JSON.stringify(standard[name as never]);
     for (const name of Object.keys(options).filter((key) => key !== 'rules' && options[key as never] !== undefined)) {
-      this.#of.set(name, originAt(layer, [name]));
+      this.#of.set(name, isDefault(name) ? AS_DEFAULT : originAt(layer, [name]));
     }
     if (options.backoff?.kind === 'schedule' && options.maxAttempts === undefined) {
       this.#of.set('maxAttempts', originAt(layer, ['backoff']));
     }
     for (const [name, rule] of Object.entries(options.rules ?? {})) {
       if (rule === undefined) continue;
-      const members = new Map<keyof RuleOptions | '', Origin>([['', originAt(layer, ['rules', name])]]);
+      const asDefault =
+        layer.origin.by === 'published' && JSON.stringify(rule) === JSON.stringify(standard.rules[name as never]);
+      const origin = (path: readonly string[]) => (asDefault ? AS_DEFAULT : originAt(layer, path));
+      const members = new Map<keyof RuleOptions | '', Origin>([['', origin(['rules', name])]]);
       for (const member of Object.keys(rule)) {
-        members.set(member as keyof RuleOptions, originAt(layer, ['rules', name, member]));
+        members.set(member as keyof RuleOptions, origin(['rules', name, member]));
       }
       this.#rules.set(name, members);
     }
@@ -185,7 +196,7 @@ export function describeOrigin({ by, name, file, line }: Origin): string {
     case 'code':
       return 'code';
     case 'published':
-      return 'code of its worker';
+      return name === 'standard' ? 'default' : 'its worker';
     case 'file':
       return at;
     case 'set':

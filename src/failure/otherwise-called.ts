@@ -1,4 +1,4 @@
-const RETRIES = 'maxAttempts counts the first try too: 3 retries are maxAttempts: 4.';
+const RETRIES = 'maxAttempts counts the first attempt too: 3 retries are maxAttempts: 4.';
 const BY_REASON =
   "Rules decide by the reason of a failure: rules: { 'http.409': { maxAttempts: 3 } }. A handler names its own: new Failed('…', { reason: 'order.open' }).";
 const WAIT_FIRST = "The wait comes first: new RetryLater('10m') or new RateLimited('10m').";

@@ -36,8 +36,8 @@ const HOUR: Milliseconds = 3_600_000;
 
 /** The options of a rule, for the failures that it names. An option that it leaves out comes from the next less specific rule. */
 export const RULE_FIELDS = {
-  /** Charged executions, the first included: 4 is one try and three retries. A rule's own limit counts only the failures that it governs. */
-  maxAttempts: whole(1, 5, 'Charged executions, the first included: 4 is one try and three retries.', [4]),
+  /** Charged executions, the first included: 4 is one attempt and three retries. A rule's own limit counts only the failures that it governs. */
+  maxAttempts: whole(1, 5, 'Charged executions, the first included: 4 is one attempt and three retries.', [4]),
   /** How long each retry waits, before jitter. Default 1 s, doubling up to 5 min. */
   backoff: field<BackoffInput, Backoff>({
     shape: { kind: 'backoff' },
@@ -89,7 +89,7 @@ const SOURCE_SWITCHES = {
 export type SourceSwitches = Readonly<Record<keyof typeof SOURCE_SWITCHES, boolean>>;
 
 export const POLICY_FIELDS = {
-  /** Charged executions, the first included: 4 is one try and three retries. Default 5. */
+  /** Charged executions, the first included: 4 is one attempt and three retries. Default 5. */
   maxAttempts,
   /** How long each retry waits, before jitter. Default 1 s, doubling up to 5 min. */
   backoff,

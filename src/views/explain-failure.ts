@@ -64,7 +64,7 @@ function endsOf(policy: Policy, answer: Answer, decision: Decision, facts: Facts
   return [
     deferred
       ? `after ${policy.maxDeferrals} deferrals in a row or ${formatDuration(policy.maxDeferredFor)}: needs_manual`
-      : `after ${tries(answer.maxAttempts)}${counted}: ${answer.onExhausted}`,
+      : `after ${attempts(answer.maxAttempts)}${counted}: ${answer.onExhausted}`,
     ...(policy.giveUpAfter === 'none'
       ? []
       : [`${formatDuration(policy.giveUpAfter)} after its first start: ${answer.onExhausted}`]),
@@ -77,8 +77,8 @@ function endsOf(policy: Policy, answer: Answer, decision: Decision, facts: Facts
   ];
 }
 
-function tries(count: number): string {
-  return count === 1 ? 'one try' : `${count} tries`;
+function attempts(count: number): string {
+  return count === 1 ? 'one attempt' : `${count} attempts`;
 }
 
 function inWords(ms: Milliseconds): string {

@@ -264,7 +264,7 @@ function summaryOfSucceeded(known: Known): Summary {
 /** A lost or handed-back execution was not an attempt, but it was a start. */
 function whichTry({ attempts, executions }: Task): string {
   if (attempts > 0) return `after ${attempts + 1} attempts`;
-  return executions === 1 ? 'at the first try' : `in execution ${executions}`;
+  return executions === 1 ? 'at the first attempt' : `in execution ${executions}`;
 }
 
 const NO_MORE = 'Nothing happens by itself. A retry starts a new round, with all counts at zero.';

@@ -91,16 +91,16 @@ export function heldSentence({ heldBy, heldFor, source, queue }: Task): string |
 }
 
 /** `2/8`: failures charged, and the limit that they count against. Without the limit for types that we know nothing of. */
-export function triesOf(task: Task, { answer, known }: Answered): string {
+export function attemptsOf(task: Task, { answer, known }: Answered): string {
   return known ? `${task.attempts}/${answer.maxAttempts}` : String(task.attempts);
 }
 
-/** `up to 8 tries, exponential 5s ×2 ≤ 1h, full jitter`. A rule is named: `up to 10 tries by the rule fs.locked, …`. */
+/** `up to 8 attempts, exponential 5s ×2 ≤ 1h, full jitter`. A rule is named: `up to 10 attempts by the rule fs.locked, …`. */
 export function policyWords(answer: Answered['answer'] | Policy): string {
   const { maxAttempts, backoff, adaptive, jitter } = answer;
   const rule = 'rule' in answer && answer.rule !== 'policy' ? ` by the rule ${visible(answer.rule)}` : '';
-  if (maxAttempts === 1 || backoff.kind === 'none') return `one try${rule}`;
-  return `up to ${maxAttempts} tries${rule}, ${spreadWords(backoff, jitter)}${adaptive ? ', adaptive' : ''}`;
+  if (maxAttempts === 1 || backoff.kind === 'none') return `one attempt${rule}`;
+  return `up to ${maxAttempts} attempts${rule}, ${spreadWords(backoff, jitter)}${adaptive ? ', adaptive' : ''}`;
 }
 
 function spreadWords(backoff: Backoff, jitter: Jitter): string {
@@ -147,10 +147,10 @@ export function endOf(entry: Pick<ExecutionEntry, 'failure' | 'message'>): {
   return how === '' ? { how: '', said: visible(message) } : { how, said: visible(said) };
 }
 
-/** `2 of 8 tries used`. */
-export function triesUsed(task: Task, answered: Answered): string {
-  const [used, limit] = triesOf(task, answered).split('/');
-  return limit === undefined ? `${used} tries used` : `${used} of ${limit} tries used`;
+/** `2 of 8 attempts used`. */
+export function attemptsUsed(task: Task, answered: Answered): string {
+  const [used, limit] = attemptsOf(task, answered).split('/');
+  return limit === undefined ? `${used} attempts used` : `${used} of ${limit} attempts used`;
 }
 
 /** `3 failures counted there: fs.locked 3`, of a task that was imported with them. */

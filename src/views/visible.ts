@@ -42,8 +42,8 @@ export function visibleOutput(text: string, colour: boolean): string {
 /** An error in a list has at most 200 characters; `show` has all of it. */
 const LONGEST_IN_LIST = 200;
 
-export function shortened(text: string): string {
-  return text.length > LONGEST_IN_LIST ? `${text.slice(0, LONGEST_IN_LIST - 1).toWellFormed()}…` : text;
+export function shortened(text: string, longest = LONGEST_IN_LIST): string {
+  return text.length > longest ? `${text.slice(0, longest - 1).toWellFormed()}…` : text;
 }
 
 /** The lines of a text, each made visible. A final line end makes no empty line. */

@@ -47,7 +47,7 @@ describe('what cannot be meant is refused before anything is opened', () => {
     ['run', "missing required argument 'command'"],
     ['run --nope -- true', "unknown option '--nope'"],
     ['run --nope -- true', 'all flags: holdfast run --help'],
-    ['run --retries 3 -- true', 'did you mean --attempts, which counts the first try too?'],
+    ['run --retries 3 -- true', 'did you mean --attempts, which counts the first attempt too?'],
     ['run --delay 5m -- true', 'did you mean --at, such as --at +5m?'],
     ['run --queu x -- true', 'did you mean --queue?'],
     ['worker --concurency 5', 'did you mean --concurrency?'],

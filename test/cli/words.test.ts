@@ -13,7 +13,15 @@ import type { Task } from '../../src/queue/task-view.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
 import type { HistoryEntry } from '../../src/store/store.ts';
 import type { Json } from '../../src/task.ts';
-import { endOf, isAmbiguous, numbered, policyWords, reasoning, summaryOf, triesOf } from '../../src/views/task-text.ts';
+import {
+  attemptsOf,
+  endOf,
+  isAmbiguous,
+  numbered,
+  policyWords,
+  reasoning,
+  summaryOf,
+} from '../../src/views/task-text.ts';
 import { ago, clockTime, rfc3339, until } from '../../src/views/times.ts';
 
 const COMMANDS = ['run', 'mv', 'worker', 'resume', 'wait', 'status', 'list', 'ls', 'show', 'retry', 'cancel', 'hold'];
@@ -301,7 +309,7 @@ describe('a task in words', () => {
   test('tries are counted against the limit of the rule that governs them', async () => {
     const holdfast = await openHoldfast({ store: sqlite(':memory:') });
     const policies = new PolicyCache(holdfast);
-    const tries = async (task: Task) => triesOf(task, await policies.answerTo(task));
+    const tries = async (task: Task) => attemptsOf(task, await policies.answerTo(task));
     const task = {
       type: 'file_move',
       queue: 'default',
@@ -314,7 +322,7 @@ describe('a task in words', () => {
     expect(await tries({ ...task, retry: { maxAttempts: 4, rules: { 'fs.locked': { maxAttempts: 4 } } } })).toBe('2/4');
     expect(await tries({ ...task, type: 'payout.send' })).toBe('2');
     expect(policyWords((await policies.answerTo(task)).answer)).toBe(
-      'up to 10 tries by the rule fs.locked, exponential 5m ×2 ≤ 1d',
+      'up to 10 attempts by the rule fs.locked, exponential 5m ×2 ≤ 1d',
     );
     // Written by a version that knew more.
     expect(await tries({ ...task, retry: { maxPatience: 3 } as object })).toBe('2/10');

@@ -270,7 +270,7 @@ export const BROKEN_FILES: Readonly<Record<string, BrokenFile>> = {
   'three delays, three attempts': one(
     retry('maxAttempts: 3', 'backoff: { schedule: [5m, 15m, 60m] }'),
     '4:20 error',
-    'The delay 1h is never used: maxAttempts 3 is the first try and 2 retries',
+    'The delay 1h is never used: maxAttempts 3 is the first attempt and 2 retries',
     'maxAttempts: 4',
   ),
   'delays of a preset that a lower limit leaves unused': one(

@@ -171,7 +171,9 @@ describe('the policies of connectors, unchanged', () => {
     expect(parseConfig(CONNECTORS).warnings).toEqual([
       expect.objectContaining({
         line: 2,
-        message: expect.stringContaining('3 is one try and 2 retries. The programs that this format comes from count'),
+        message: expect.stringContaining(
+          '3 is one attempt and 2 retries. The programs that this format comes from count',
+        ),
         suggestion: 'Say which: max_attempts_counts: retries, or executions.',
       }),
     ]);

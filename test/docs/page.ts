@@ -68,7 +68,7 @@ function comparable(output: string): string {
     .replace(/\/tmp\/[\w-]+|\/srv\/shop/g, 'FOLDER')
     .replace(/\b[0-9a-f]{10}\b/g, 'ID')
     .replace(/[·▁-█]{24}/g, 'TREND')
-    .replace(/just now|now\b|\d+m?s ago/g, 'JUST')
+    .replace(/just now|now\b|\d+(\.\d+)?m?s ago/g, 'JUST')
     .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( ?UTC|Z)?/g, 'TIME')
     .replace(/\b\d\d:\d\d:\d\d\b( UTC)?/g, 'TIME')
     .replace(/(\d+(\.\d+)? ?(ms|s|m|h|d|min|day|days)\b ?)+/g, 'DURATION ')

@@ -165,7 +165,7 @@ describe('a failure', () => {
       formula: 'exponential 1s ×2 ≤ 1h, retry 2',
       jitter: { low: 1_800, high: 2_200, roll: 0.25, density: 1 / 400 },
       policyVersion: spread.version,
-      text: 'app.broke: attempt 2 of 3 failed; next try in 1.9s (exponential 1s ×2 ≤ 1h, retry 2).',
+      text: 'app.broke: attempt 2 of 3 failed; next attempt in 1.9s (exponential 1s ×2 ≤ 1h, retry 2).',
     });
   });
 });

@@ -139,7 +139,7 @@ describe.concurrent('looking at tasks', () => {
     await project.run('run', '-b', '--queue', 'slow', '--at', '+1h', '--', 'sleep', '1');
     await project.run('run', '-b', '--', 'echo', 'hi');
     const retrying = project.start(['run', '--backoff', 'fixed:1h', '--', 'false']);
-    await retrying.says('next try in 1h');
+    await retrying.says('next attempt in 1h');
     retrying.kill('SIGINT');
     await retrying.ended;
     for (const name of ['a', 'b']) project.write(name, name);
@@ -149,10 +149,10 @@ describe.concurrent('looking at tasks', () => {
 
   test('list shows a table, the newest first', async () => {
     const { stdout } = await project.run('list');
-    const lines = stdout.replaceAll(/\S+ ago|just now|in \S+/g, 'WHEN').split('\n');
+    const lines = stdout.replaceAll(/\S+ ago|just now|in \S+|since \S+/g, 'WHEN').split('\n');
     expect(lines.map((line) => line.replaceAll(project.folder, '').replaceAll(/\s+/g, ' ').trim())).toEqual([
-      '# TASK SOURCE REASON TRIES WHEN ERROR',
-      expect.stringMatching(/^⚑ 6 mv \/a \/b fs:\S+ fs\.dest_exists 1\/1 EEXIST: /),
+      '# TASK SOURCE REASON ATTEMPTS WHEN ERROR',
+      expect.stringMatching(/^⚑ 6 mv \/a \/b fs:\S+ fs\.dest_exists 1\/1 WHEN EEXIST: /),
       '↻ 5 false cmd:false process.exit 1/8 WHEN exit 1',
       '○ 4 echo hi cmd:echo 0/8 due',
       '◷ 3 sleep 1 cmd:sleep 0/8 WHEN',
@@ -235,7 +235,7 @@ describe.concurrent('looking at tasks', () => {
       [
         `#2 sh -c 'echo "went wrong" >&2; exit 3'  ✕ dead at TIME`,
         'type shell_command   queue default   source cmd:sh   key broken',
-        'recorded TIME   one try',
+        'recorded TIME   one attempt',
         'attempts',
         '  1  TIME  X  X  ✕  process.exit  exit 3  → dead',
         '       went wrong',

@@ -32,11 +32,11 @@ describe('holdfast http', () => {
     const lines = stderr.replaceAll(/\d+(\.\d+)?m?s/g, 'N').split('\n');
     // After the pause that the server asked for, its work starts slowly: how long the retry is held for that depends on how fast it came.
     expect(lines.filter((line) => !line.startsWith('  ⏸ held: its source'))).toEqual([
-      `▶ #1 POST '${server.url}/hook?…'   up to 8 tries, fixed N`,
+      `▶ #1 POST '${server.url}/hook?…'   up to 8 attempts, fixed N`,
       '  attempt 1  ✕ N  http.429  "429 Too Many Requests"',
-      expect.stringMatching(/^ {2}↻ next try in N \(rule rate_limited, asked for N.*\) {6}Ctrl-C detaches/),
+      expect.stringMatching(/^ {2}↻ next attempt in N \(rule rate_limited, asked for N.*\) {6}Ctrl-C detaches/),
       '  attempt 1  ✕ N  http.5xx  "503 Service Unavailable: try later"',
-      '  ↻ next try in N (fixed N, retry 1)',
+      '  ↻ next attempt in N (fixed N, retry 1)',
       '  attempt 2  ✓ N',
       '✓ #1 succeeded after 2 attempts',
       '  200  6 bytes',

@@ -30,12 +30,12 @@ describe.concurrent('Ctrl-C', () => {
   test('between attempts exits at once; the task stays, and resume goes on with it', async ({ project }) => {
     project.script('once', '[ -e go ] && exit 0; touch go; exit 3');
     const run = project.start(['run', '--backoff', 'fixed:1h', '--', './once']);
-    await run.says('next try in 1h');
+    await run.says('next attempt in 1h');
     run.kill('SIGINT');
     const { exit, stderr } = await run.ended;
     expect(exit).toBe(75);
     expect(stderr).toContain(
-      'detached. #1 stays on disk (1 of 8 tries used).\n' +
+      'detached. #1 stays on disk (1 of 8 attempts used).\n' +
         '  continue here  holdfast resume 1        in the background  holdfast worker\n',
     );
     const resumed = await project.run('resume', '1', '--now');
@@ -51,7 +51,7 @@ describe.concurrent('Ctrl-C', () => {
       run.kill(signal);
       const { exit, stderr } = await run.ended;
       expect(exit).toBe(75);
-      expect(stderr).toContain('interrupted, not counted\ndetached. #1 stays on disk (0 of 8 tries used).');
+      expect(stderr).toContain('interrupted, not counted\ndetached. #1 stays on disk (0 of 8 attempts used).');
       expect(pids(project).filter(lives)).toEqual([]);
       const { document } = await project.json<Shown>('show', '1');
       expect(document.task).toMatchObject({ state: 'ready', attempts: 0, executions: 1, running: null });
@@ -223,7 +223,7 @@ describe.concurrent('kill -9', () => {
 
     const resumed = await project.run('resume', '1');
     expect(resumed).toMatchObject({ exit: 0, stdout: 'started\n' });
-    expect(resumed.stderr).toMatch(/attempt 1 {2}⊘ \S+ {2}lost with foreground-\d+\n {2}↻ next try at once\n/);
+    expect(resumed.stderr).toMatch(/attempt 1 {2}⊘ \S+ {2}lost with foreground-\d+\n {2}↻ next attempt at once\n/);
     const { document } = await project.json<Shown>('show', '1');
     expect(document.task).toMatchObject({ state: 'succeeded', executions: 2, attempts: 0 });
     expect(document.history).toMatchObject([{ outcome: 'loss', charge: 'nobody' }, { outcome: 'success' }]);

@@ -107,7 +107,7 @@ describe.concurrent('holdfast mv', () => {
 
   test('is not finished while it may still succeed', async ({ project }) => {
     const waiting = project.start(['mv', 'a', 'missing/a']);
-    await waiting.says(/fs\.not_found.*next try in 10m/s);
+    await waiting.says(/fs\.not_found.*next attempt in 10m/s);
     waiting.kill('SIGINT');
     expect((await waiting.ended).exit).toBe(75);
     mkdirSync(project.path('missing'));

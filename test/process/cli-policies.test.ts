@@ -18,10 +18,10 @@ describe.concurrent('a configuration', () => {
     project.write('holdfast.yaml', CONFIG);
     const { exit, stderr } = await project.run('run', '--exit-state', '--', 'false');
     expect(exit).toBe(1);
-    expect(stderr).toContain('▶ #1 false   up to 2 tries, immediate');
+    expect(stderr).toContain('▶ #1 false   up to 2 attempts, immediate');
     expect(stderr).toContain('#1 dead: process.exit: attempt 2 of 2 failed.');
     expect((await project.run('list')).stdout).toContain('2/2');
-    expect((await project.run('show', '1')).stdout).toContain('up to 2 tries, immediate');
+    expect((await project.run('show', '1')).stdout).toContain('up to 2 attempts, immediate');
     const { stderr: told } = await project.run('list', '-v');
     expect(told).toContain(`config ${project.path('holdfast.yaml')} (folder)`);
   });
@@ -40,7 +40,7 @@ describe.concurrent('a configuration', () => {
     const after = await project.run('run', '--exit-state', '--config', other, '--', 'false');
     for (const { exit, stderr } of [before, after]) {
       expect(exit).toBe(1);
-      expect(stderr).toContain('one try');
+      expect(stderr).toContain('one attempt');
     }
   });
 
@@ -167,10 +167,10 @@ describe.concurrent('holdfast policies', () => {
     project.write('holdfast.yaml', CONFIG);
     const { exit, stdout, stderr } = await project.run('policies');
     expect(exit).toBe(0);
-    expect(stdout).toMatch(/patient +policy +up to 5 tries, exponential 1s ×2 ≤ 5m ±10% +needs_manual/);
-    expect(stdout).toMatch(/order.push +type +up to 8 tries/);
+    expect(stdout).toMatch(/patient +policy +up to 5 attempts, exponential 1s ×2 ≤ 5m ±10% +needs_manual/);
+    expect(stdout).toMatch(/order.push +type +up to 8 attempts/);
     expect(stdout).toMatch(
-      /imap_mailbox +preset +up to 5 tries, exponential 2m ×2 ≤ 30m ±30% +dead\n +transient +rule +up to 7 tries, exponential 2m ×2 ≤ 30m ±30% +dead\n +rate_limited +rule +up to 5 tries, exponential 10m/,
+      /imap_mailbox +preset +up to 5 attempts, exponential 2m ×2 ≤ 30m ±30% +dead\n +transient +rule +up to 7 attempts, exponential 2m ×2 ≤ 30m ±30% +dead\n +rate_limited +rule +up to 5 attempts, exponential 10m/,
     );
     const { document } = await project.json<{ items: object[] }>('policies');
     expect(document.items).toContainEqual(
@@ -272,7 +272,7 @@ describe.concurrent('holdfast policies', () => {
       ],
     });
     expect((await project.run('policies', 'schedule', 'imap_mailbox')).stderr).toContain(
-      'rule transient: up to 7 tries',
+      'rule transient: up to 7 attempts',
     );
     expect((await project.run('policies', 'schedule', 'standard', '--reason', 'Not A Reason')).exit).toBe(2);
     project.write('holdfast.yaml', 'retry_policies: { imap_mailbox: { max_attempts: 5, jitter_factor: 0 } }');
@@ -347,7 +347,7 @@ describe.concurrent('holdfast explain', () => {
         'rule     rate_limited (preset imap_mailbox)',
         'count    1 of 5',
         'then     again after 10m (exponential 10m ×2 ≤ 30m, retry 1), random wait from 7m to 13m',
-        'ends     after 5 tries: dead',
+        'ends     after 5 attempts: dead',
         '',
       ].join('\n'),
     );

@@ -54,9 +54,30 @@ describe.concurrent('holdfast resolve of a move whose destination exists', () =>
     expect([taken.exit, taken.stderr]).toEqual([5, expect.stringContaining('b.before-1')]);
     expect([read(project, 'b'), read(project, 'b.before-1')]).toEqual(['old', 'older']);
     expect((await project.json('show', '1')).document).toMatchObject({ task: { state: 'needs_manual' } });
-    expect(await project.run('resolve', 'reason:fs.*', '--as', 'overwrite', '--yes')).toMatchObject({ exit: 2 });
     await project.run('run', '-b', '--', 'true');
     expect((await project.run('resolve', '1', '--as', 'never')).stderr).toContain('keep-both, overwrite, skip');
+  });
+
+  test('keeps both of all that match: what cannot be done for one stays as it is', async ({ project }) => {
+    for (const name of ['a', 'b', 'c']) {
+      project.write(name, 'new');
+      project.write(`to-${name}`, 'old');
+      expect((await project.run('mv', name, `to-${name}`)).exit).toBe(4);
+    }
+    project.write('to-b.before-2', 'older');
+    expect((await project.run('resolve', 'reason:fs.*', '--as', 'keep-both')).stderr).toContain('add --yes');
+    const all = await project.run('resolve', 'reason:fs.*', '--as', 'keep-both', '--yes');
+    expect([all.exit, all.stdout]).toEqual([0, '2 tasks resolved\n']);
+    expect(all.stderr).toMatch(/#2: what is at .*to-b stays as it is: EEXIST: /);
+    expect(all.stderr).toContain('1 skipped: could not be done, as said above');
+    expect(await noteOf(project)).toMatch(/^keep both: .*to-a is now .*to-a\.before-1$/);
+    expect((await project.run('resume')).exit).toBe(0);
+    expect(['to-a', 'to-a.before-1', 'to-b', 'to-c'].map((name) => read(project, name))).toEqual([
+      'new',
+      'old',
+      'old',
+      'new',
+    ]);
   });
 
   test('asks again for a result that is not JSON', async ({ project }) => {

@@ -24,13 +24,13 @@ describe.concurrent('holdfast run', () => {
     );
     const lines = stderr.replaceAll(/\d+(\.\d+)?m?s\b/g, 'N').split('\n');
     expect(lines).toEqual([
-      '▶ #1 ./flaky   up to 8 tries, fixed N',
+      '▶ #1 ./flaky   up to 8 attempts, fixed N',
       'ssh: connect to host nas port 22: No route to host',
       '  attempt 1  ✕ N  exit 255  net.unreachable  "ssh: connect to host nas port 22: No route to host"',
-      '  ↻ next try in N (fixed N, retry 1)      Ctrl-C detaches, the task stays',
+      '  ↻ next attempt in N (fixed N, retry 1)      Ctrl-C detaches, the task stays',
       'ssh: connect to host nas port 22: No route to host',
       '  attempt 2  ✕ N  exit 255  net.unreachable  same error',
-      '  ↻ next try in N (fixed N, retry 2)',
+      '  ↻ next attempt in N (fixed N, retry 2)',
       '  attempt 3  ✓ N',
       '✓ #1 succeeded after 3 attempts',
       '',
@@ -49,7 +49,7 @@ describe.concurrent('holdfast run', () => {
     ['by the state, if asked: dead', ['--exit-state', '--attempts', '1', 'sh', '-c', 'exit 7'], 1],
     ['by the state, if asked: succeeded', ['--exit-state', '--success-on', '24', 'sh', '-c', 'exit 24'], 0],
     ['75 when its time is not yet', ['--at', '+1h', '--timeout', '50ms', 'true'], 75],
-    ['75 when nobody waits for the next try', ['--backoff', 'fixed:1h', '--timeout', '1s', 'false'], 75],
+    ['75 when nobody waits for the next attempt', ['--backoff', 'fixed:1h', '--timeout', '1s', 'false'], 75],
     ['its own when its deadline passed', ['--backoff', 'fixed:1h', '--within', '30m', 'sh', '-c', 'exit 9'], 9],
   ])('ends with %s', async ([_, args, exit], { project }) => {
     project.write('not-executable', 'x');
@@ -187,7 +187,7 @@ describe.concurrent('holdfast run', () => {
 
   test('speaks ASCII where the locale does, and in colours where they are wanted', async ({ project }) => {
     const ascii = await project.start(['run', '--', 'true'], { env: { LANG: 'C' } }).ended;
-    expect(ascii.stderr).toMatch(/^> #1 true {3}up to 8 tries, exponential 5s x2 <= 1h, full jitter\n/);
+    expect(ascii.stderr).toMatch(/^> #1 true {3}up to 8 attempts, exponential 5s x2 <= 1h, full jitter\n/);
     expect(ascii.stderr).toContain('+ #1 succeeded');
     const coloured = await project.start(['list'], { env: { FORCE_COLOR: '1' } }).ended;
     expect(coloured.stdout).toContain('\u001b[32m✓\u001b[0m');

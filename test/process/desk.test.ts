@@ -55,7 +55,7 @@ async function fill(project: Project): Promise<void> {
   await project.run('run', '--', 'sh', '-c', 'exit 0');
   const waits = ['run', '--attempts', '3', '--backoff', 'fixed:1h', '--', 'sh', '-c', 'echo no route >&2; exit 255'];
   const detached = project.start(waits);
-  await detached.says('next try in');
+  await detached.says('next attempt in');
   detached.kill('SIGINT');
   expect((await detached.ended).exit).toBe(75);
 }
@@ -118,7 +118,7 @@ describe.each(['SQLite', 'PostgreSQL'])('the operator’s desk on %s', (store) =
       "Attention
         ⚑ 1 task needs a person: fs.dest_exists. Something stands at the destination already. Compare the two, and move or remove one of them.
         holdfast inbox reason:fs.dest_exists
-        ✕ 1 dead: process.exit
+        ✕ 1 dead: process.exit (#1 sh -c 'echo "invalid IBAN DE00" >&2; exit 3': exit 3: invalid IBAN DE00)
         holdfast list state:dead reason:process.exit
         ⏸ 1 task is due, and no worker is running
         holdfast worker
@@ -132,18 +132,18 @@ describe.each(['SQLite', 'PostgreSQL'])('the operator’s desk on %s', (store) =
       "
     `);
     expect(await say('list')).toMatchInlineSnapshot(`
-      "  #  TASK  SOURCE  REASON  TRIES  WHEN  ERROR
+      "  #  TASK  SOURCE  REASON  ATTEMPTS  WHEN  ERROR
       ↻  5  sh -c 'echo no route >&2; exit 255'  cmd:sh  process.exit  1/3  in LONG  exit 255: no route
       ✓  4  sh -c 'exit 0'  cmd:sh  0/8  LONG ago
       ○  3  true  cmd:true  0/8  held: source held
-      ⚑  2  mv FOLDER/a FOLDER/to/a  fs:MOUNT  fs.dest_exists  1/1  EEXIST: file already exists, link 'FOLDER/a' -> 'FOLDER/to/a'
+      ⚑  2  mv FOLDER/a FOLDER/to/a  fs:MOUNT  fs.dest_exists  1/1  since LONG  EEXIST: file already exists, link 'FOLDER/a' -> 'FOLDER/to/a'
       ✕  1  sh -c 'echo "invalid IBAN DE00" >&2; exit 3'  cmd:sh  process.exit  1/1  LONG ago  exit 3: invalid IBAN DE00
       "
     `);
     expect(await say('show', '1')).toMatchInlineSnapshot(`
       "#1 sh -c 'echo "invalid IBAN DE00" >&2; exit 3'  ✕ dead at TIME
       type shell_command  queue default  source cmd:sh
-      recorded TIME  one try
+      recorded TIME  one attempt
       attempts
         1  TIME  LONG  foreground-PID  ✕  process.exit  exit 3  → dead
         invalid IBAN DE00
@@ -155,12 +155,12 @@ describe.each(['SQLite', 'PostgreSQL'])('the operator’s desk on %s', (store) =
     `);
     expect(await say('explain', '5')).toMatchInlineSnapshot(`
       "↻ #5 shell_command is retrying: attempt 2 is due in LONG.
-        why  process.exit: attempt 1 of 3 failed; next try in LONG (fixed LONG, retry 1). (LONG ago on foreground-PID)
+        why  process.exit: attempt 1 of 3 failed; next attempt in LONG (fixed LONG, retry 1). (LONG ago on foreground-PID)
         due  in LONG
         source  cmd:sh is not held
         queue  default is not paused
         worker  no worker is running  ← this would hold it
-        fails  if it fails with process.exit again: again after LONG; it ends after 3 tries: dead
+        fails  if it fails with process.exit again: again after LONG; it ends after 3 attempts: dead
         next  When it is due, it goes on when a worker runs that takes it.
         change  make it due now  holdfast retry 5
         start a worker  holdfast worker

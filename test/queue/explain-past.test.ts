@@ -49,8 +49,8 @@ describe('explainIf', () => {
       '  rule     the policy itself (code)',
       '  count    4 of 9',
       '  then     again after 40m (exponential 5m ×2 ≤ 1h, retry 4), no jitter',
-      '  ends     after 9 tries: dead',
-      '  next     if it fails with app.broke again: again after 1h; it ends after 9 tries: dead',
+      '  ends     after 9 attempts: dead',
+      '  next     if it fails with app.broke again: again after 1h; it ends after 9 attempts: dead',
       '  decided  dead: app.broke: attempt 4 of 4 failed.',
     ]);
     expect((await kit.holdfast.get(id)).state).toBe('dead');
@@ -94,14 +94,14 @@ describe('explainAt', () => {
       'scheduled',
       [
         `#${id} push at TIME: it was scheduled: due at TIME, 8m later.`,
-        '  why     scheduled: app.broke: attempt 2 of 4 failed; next try in 10m (exponential 5m ×2 ≤ 1h, retry 2). (execution 2 on w1 from TIME to TIME)',
-        '  then    scheduled: app.broke: attempt 3 of 4 failed; next try in 20m (exponential 5m ×2 ≤ 1h, retry 3). (execution 3 on w1 from TIME to TIME)',
+        '  why     scheduled: app.broke: attempt 2 of 4 failed; next attempt in 10m (exponential 5m ×2 ≤ 1h, retry 2). (execution 2 on w1 from TIME to TIME)',
+        '  then    scheduled: app.broke: attempt 3 of 4 failed; next attempt in 20m (exponential 5m ×2 ≤ 1h, retry 3). (execution 3 on w1 from TIME to TIME)',
       ].join('\n'),
     ]);
     expect((await at(scene, -3))[1]).toBe(
       [
         `#${id} push at TIME: it was not recorded yet: recorded at TIME, 3m later.`,
-        '  then    scheduled: app.broke: attempt 1 of 4 failed; next try in 5m (exponential 5m ×2 ≤ 1h, retry 1). (execution 1 on w1 from TIME to TIME)',
+        '  then    scheduled: app.broke: attempt 1 of 4 failed; next attempt in 5m (exponential 5m ×2 ≤ 1h, retry 1). (execution 1 on w1 from TIME to TIME)',
       ].join('\n'),
     );
     expect((await at(scene, 38))[0]).toBe('dead');

@@ -112,7 +112,7 @@ describe('explain', () => {
         '  source  push is held (by eva just now: maintenance)   ← this would hold it',
         '  queue   default is not paused',
         '  worker  w1 takes it',
-        '  fails   if it fails: again after 5m; it ends after 4 tries: dead; at its deadline, in 3h: dead',
+        '  fails   if it fails: again after 5m; it ends after 4 attempts: dead; at its deadline, in 3h: dead',
         '  next    When it is due, it goes on when its source is released. It ends if it has not started when its deadline comes, in 3h.',
       ].join('\n'),
     );
@@ -126,10 +126,10 @@ describe('explain', () => {
     expect(explanation.headline).toBe(`#${id} push is retrying: attempt 3 is due in 30s.`);
     expect(explanation.because).toMatchObject({ step: 'retry', rule: 'fs.locked', count: 2, limit: 10 });
     expect(explanation.text).toContain(
-      '  why     fs.locked: attempt 2 of 10 failed; next try in 1m (fixed 1m, retry 2). (30s ago on ',
+      '  why     fs.locked: attempt 2 of 10 failed; next attempt in 1m (fixed 1m, retry 2). (30s ago on ',
     );
     expect(explanation.text).toContain(
-      '  fails   if it fails with fs.locked again, by the rule fs.locked: again after 1m; it ends after 10 tries under fs.locked: dead',
+      '  fails   if it fails with fs.locked again, by the rule fs.locked: again after 1m; it ends after 10 attempts under fs.locked: dead',
     );
     expect(explanation.nextFailure?.decision.because).toMatchObject({ count: 3 });
     expect(explanation.actions.map(({ verb }) => verb)).toEqual(['retry', 'cancel']);
@@ -369,12 +369,12 @@ describe('explain', () => {
     await kit.drain();
     await kit.holdfast.resolve(other, { as: 'succeeded', actor: 'eva' });
     expect(await textOf(kit, id)).toBe(
-      `#${id} push has succeeded just now, at the first try.\n  next    Nothing: it is done.`,
+      `#${id} push has succeeded just now, at the first attempt.\n  next    Nothing: it is done.`,
     );
     expect((await kit.holdfast.explain(other)).headline).toBe(`#${other} push has succeeded just now: eva said so.`);
   });
 
-  test('of a task that was executed before, and charged for nothing, does not call its success the first try', async () => {
+  test('of a task that was executed before, and charged for nothing, does not call its success the first attempt', async () => {
     const kit = await opened();
     const { id } = await kit.holdfast.enqueue(push, { how: 'later once' });
     await kit.advance('10m');
@@ -427,7 +427,7 @@ describe('explainError', () => {
         'rule     net.* (holdfast.yaml:1)',
         'count    1 of 12, counted under net.*',
         'then     again after 10m (fixed 10m, retry 1), random wait from 8m to 12m',
-        'ends     after 12 tries under net.*: dead',
+        'ends     after 12 attempts under net.*: dead',
       ].join('\n'),
     );
     expect(explained).toMatchObject({

@@ -150,9 +150,8 @@ describe('what workers publish of their types', () => {
     await kit.holdfast.store.tasks.publish({ alien: JSON.stringify(presets.analysis) }, []);
     const { policy, values } = await kit.holdfast.policyFor({ type: 'alien' });
     expect(policy).toMatchObject({ maxAttempts: 4, timeout: 300_000 });
-    expect(describeOrigin(values.find(({ path }) => path[0] === 'maxAttempts')?.from as never)).toBe(
-      'code of its worker',
-    );
+    const origin = (name: string) => describeOrigin(values.find(({ path }) => path[0] === name)?.from as never);
+    expect([origin('maxAttempts'), origin('maxDeferrals')]).toEqual(['its worker', 'default']);
   });
 });
 

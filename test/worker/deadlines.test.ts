@@ -61,7 +61,7 @@ describe('a deadline', () => {
     expect(await kit.holdfast.get(id)).toMatchObject({ state: 'needs_manual', reason: 'deadline.passed' });
   });
 
-  test('ends a task at its failure, if the next try would come too late', async () => {
+  test('ends a task at its failure, if the next attempt would come too late', async () => {
     const work = defineTask('work', {
       retry: { backoff: fixed('1m'), jitter: { kind: 'none' } },
       run() {

@@ -50,7 +50,7 @@ test('what is submitted is worked by another process', async () => {
     }
     expect(lines.toSorted()).toEqual([
       '#1, execution 1: The handler succeeded.',
-      expect.stringContaining('#2, execution 1: validation: attempt 1 of 4 failed; next try in 5m'),
+      expect.stringContaining('#2, execution 1: validation: attempt 1 of 4 failed; next attempt in 5m'),
     ]);
     expect(await ended).toEqual([0, null]);
   } finally {

@@ -16,9 +16,9 @@ async function linesOf(answers: readonly Answer[]): Promise<readonly string[]> {
 test('the log tells a first attempt from a retry, and says of each retry its number and delay', async () => {
   expect(await linesOf([{ status: 503 }, { status: 503 }, { verdict: 'passed' }])).toEqual([
     'r-1: processing, first attempt',
-    expect.stringMatching(/^r-1: retryable error; http\.5xx: attempt 1 of 8 failed; next try in 1m /),
+    expect.stringMatching(/^r-1: retryable error; http\.5xx: attempt 1 of 8 failed; next attempt in 1m /),
     'r-1: processing, retry 1',
-    expect.stringMatching(/^r-1: retryable error; http\.5xx: attempt 2 of 8 failed; next try in 2m /),
+    expect.stringMatching(/^r-1: retryable error; http\.5xx: attempt 2 of 8 failed; next attempt in 2m /),
     'r-1: processing, retry 2',
     'r-1: processed, at retry 2',
   ]);

@@ -36,7 +36,7 @@ test('a run whose daemon was killed over it goes to the next daemon, and nothing
 test('a retry that waits outlives its daemon, with its count and its time', async () => {
   const { store, start } = await prepare([{ status: 503 }, { verdict: 'passed' }]);
   const killed = start();
-  await killed.says('next try in 1m');
+  await killed.says('next attempt in 1m');
   const holdfast = await openHoldfast({ store: sqlite(store) });
   const waiting = await holdfast.get('r-1');
   await killed.end('SIGKILL');
@@ -86,8 +86,8 @@ test('a daemon retries by its flags, and takes the categories that it is told', 
   const daemon = start('--max-attempts', '3', ...backoff, '--category', 'web', '--category', 'api');
   await daemon.says('maximum reached');
   expect(daemon.linesOf('r-2').filter((line) => line.includes('failed'))).toEqual([
-    expect.stringContaining('attempt 1 of 3 failed; next try in 10ms'),
-    expect.stringContaining('attempt 2 of 3 failed; next try in 20ms'),
+    expect.stringContaining('attempt 1 of 3 failed; next attempt in 10ms'),
+    expect.stringContaining('attempt 2 of 3 failed; next attempt in 20ms'),
     expect.stringContaining('attempt 3 of 3 failed.'),
   ]);
   expect(service.asked).toEqual(['r-2', 'r-2', 'r-2']);

@@ -41,7 +41,7 @@ export async function openScene({ answers = {}, retry, ...options }: SceneOption
       const [receipt] = await enqueueRuns(kit.holdfast, task, [runOf(id, submitted, category)]);
       return receipt as Receipt;
     },
-    /** After each of its failures: how long it waits for the next try. */
+    /** After each of its failures: how long it waits for the next attempt. */
     delays: () => kit.events.flatMap(delayAfter),
   };
 }

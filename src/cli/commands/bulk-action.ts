@@ -6,6 +6,7 @@ import {
   noCounts,
   SKIPPED,
   selection,
+  skip,
   type Verb,
 } from '../../documents/bulk.ts';
 import { by } from '../../queue/operate.ts';
@@ -22,7 +23,7 @@ import { EXIT } from '../exit-codes.ts';
 import { filterFrom } from '../flags/filter.ts';
 import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
 import { withStore } from '../opening/open-store.ts';
-import { usage } from '../problem.ts';
+import { Problem, usage } from '../problem.ts';
 import { onInterrupt } from '../terminal/interrupts.ts';
 import { ProgressBar } from '../terminal/progress-bar.ts';
 import { mayGoOn, Prompt } from '../terminal/prompt.ts';
@@ -48,6 +49,20 @@ const MANY = 1_000;
 export const BULK_HELP = `
 With a filter instead of numbers it acts on all that match at this moment. It shows how many they are and asks; a script needs --yes.`;
 
+/** What is done for each task before its action: `does` returns what was done, for its history; nothing if the action is not for this task. */
+export interface DoneFirst {
+  /** What it does, for the question before: `overwrite 3 files`. */
+  readonly words: (count: number) => string;
+  readonly does: (task: Task) => Promise<string | undefined>;
+}
+
+interface How {
+  readonly move: Move;
+  /** Whether tasks that may have happened already are left out. */
+  readonly mayAsk: boolean;
+  readonly first: DoneFirst | undefined;
+}
+
 /**
  * Acts on the tasks that match now: shows how many and a sample, asks, and goes on in batches. Tasks that come later or leave the states
  * of the filter meanwhile stay as they are.
@@ -57,6 +72,7 @@ export async function actOnFilter(
   args: readonly string[],
   flags: BulkFlags,
   action: BulkAction,
+  first?: DoneFirst,
 ): Promise<number> {
   return withStore(cli, {}, async (holdfast) => {
     const filter = selection(filterFrom(args), action.verb, flags.acceptDuplicate === true, new Date(holdfast.now()));
@@ -65,12 +81,20 @@ export async function actOnFilter(
     if (flags.dryRun || ids.length === 0) {
       return tellPlan(cli, action.verb, filter.states, ids.length, sample, flags.dryRun === true);
     }
-    if (!(await isConfirmed(cli, action.verb, ids.length, sample))) return EXIT.failed;
+    if (
+      !(await isConfirmed(
+        cli,
+        first?.words(ids.length) ?? `${action.verb} ${plural(ids.length, 'task', 'tasks')}`,
+        ids.length,
+        sample,
+      ))
+    )
+      return EXIT.failed;
     const { note, acceptDuplicate = false } = flags;
     const whose = by({ actor: cli.actor, ...(note !== undefined && { note }) }, action.verb);
     const move: Move = { ...action, ...whose, from: filter.states };
     const mayAsk = action.verb === 'retry' && !acceptDuplicate && filter.states.includes('needs_manual');
-    const { counts, interrupted } = await moveAll(cli, holdfast, ids, move, mayAsk);
+    const { counts, interrupted } = await moveAll(cli, holdfast, ids, { move, mayAsk, first });
     report(cli, action.verb, ids.length, counts, interrupted ? args : undefined);
     const mayBeDue = action.verb === 'retry' || action.verb === 'release' || ('as' in action && action.as === 'retry');
     if (mayBeDue && counts.done > 0) await hintAtWorkers(cli, holdfast, 'resume', typesOf(sample));
@@ -123,7 +147,7 @@ function planLines({ terminal }: Cli, matches: number, sample: readonly Task[]):
   ];
 }
 
-async function isConfirmed(cli: Cli, verb: Verb, matches: number, sample: readonly Task[]): Promise<boolean> {
+async function isConfirmed(cli: Cli, what: string, matches: number, sample: readonly Task[]): Promise<boolean> {
   if (cli.yes) return true;
   const { terminal } = cli;
   if (!terminal.mayAsk) {
@@ -132,9 +156,9 @@ async function isConfirmed(cli: Cli, verb: Verb, matches: number, sample: readon
     });
   }
   for (const line of planLines(cli, matches, sample)) terminal.warn(line);
-  if (matches <= MANY) return mayGoOn(cli, `${verb} ${plural(matches, 'task', 'tasks')}?`);
+  if (matches <= MANY) return mayGoOn(cli, `${what}?`);
   using prompt = new Prompt();
-  const typed = await prompt.ask(`To ${verb} ${matches} tasks, type their number > `);
+  const typed = await prompt.ask(`To ${what}, type their number > `);
   if (typed.replaceAll(/[\s,]/g, '') === String(matches)) return true;
   terminal.note('Nothing was changed.');
   return false;
@@ -144,8 +168,7 @@ async function moveAll(
   cli: Cli,
   holdfast: Operations,
   ids: readonly number[],
-  move: Move,
-  asksEach: boolean,
+  { move, mayAsk, first }: How,
 ): Promise<{ readonly counts: BulkCounts; readonly interrupted: boolean }> {
   const counts = noCounts();
   const bar = new ProgressBar(cli.terminal, cli.environment);
@@ -156,7 +179,8 @@ async function moveAll(
   try {
     for (let i = 0; i < ids.length && !interrupted; i += BATCH) {
       const batch = ids.slice(i, i + BATCH);
-      await moveBatch(holdfast, batch, move, asksEach, counts);
+      if (first) await moveEach(cli, holdfast, batch, move, first, counts);
+      else await moveBatch(holdfast, batch, move, mayAsk, counts);
       bar.update((i + batch.length) / ids.length, () => `${i + batch.length} of ${ids.length}`);
     }
   } catch (error) {
@@ -170,6 +194,33 @@ async function moveAll(
     listening();
   }
   return { counts, interrupted: interrupted && counts.done + counts.requested < ids.length };
+}
+
+/** One after the other. What cannot be done for a task leaves it as it is, and the others go on. */
+async function moveEach(
+  cli: Cli,
+  holdfast: Operations,
+  ids: readonly number[],
+  move: Move,
+  first: DoneFirst,
+  counts: BulkCounts,
+): Promise<void> {
+  for (const id of ids) {
+    const task = await holdfast.find(id);
+    if (task && !move.from?.includes(task.state)) skip(counts, 'changed', 1);
+    else if (task) {
+      try {
+        const done = await first.does(task);
+        const note = [done, move.note].filter((text) => text !== undefined).join('. ');
+        if (done === undefined) skip(counts, 'other_question', 1);
+        else await moveBatch(holdfast, [id], { ...move, note }, false, counts);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        cli.terminal.warn(`#${id}: ${error.message}`);
+        skip(counts, 'failed', 1);
+      }
+    } else skip(counts, 'missing', 1);
+  }
 }
 
 function report(cli: Cli, verb: Verb, matches: number, counts: BulkCounts, goOn: readonly string[] | undefined): void {

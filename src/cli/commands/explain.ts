@@ -32,7 +32,7 @@ export function declare(command: Command): void {
   command
     .argument('[id]')
     .option('--error <json>', 'what if it failed like this? A message, or an error as JSON, as `classify` takes it')
-    .option('--type <type>', 'with --error: of a task of this type, at its first try')
+    .option('--type <type>', 'with --error: of a task of this type, at its first attempt')
     .option('--if <options>', 'what if its policy had these options? As under `retry:` of holdfast.yaml, or JSON')
     .option('--at <time>', 'what it did and waited for at this time, such as 14:30, 2h (so long ago) or a date')
     .addHelpText(

@@ -9,8 +9,8 @@ import { shownState, signOf } from '../../views/glyphs.ts';
 import { documentOf } from '../../views/json-shapes.ts';
 import { plural } from '../../views/plural.ts';
 import { suspectRuleOf } from '../../views/suspect-rule.ts';
-import { endOf, heldWords, progressWords, summaryOf, triesOf } from '../../views/task-text.ts';
-import { ago, until } from '../../views/times.ts';
+import { attemptsOf, endOf, heldWords, progressWords, summaryOf } from '../../views/task-text.ts';
+import { ago, lasting, until } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
@@ -36,9 +36,9 @@ export function declare(command: Command): void {
   declareListFlags(command).addHelpText(
     'after',
     `
-TRIES  the attempts that were charged, of those that its policy allows. An
-       attempt that succeeds is not charged, nor is a failure that is not the
-       task's fault (a rate limit, an outage): so 0/5 may have run often
+ATTEMPTS  the attempts that were charged, of those that its policy allows. An
+          attempt that succeeds is not charged, nor is a failure that is not
+          the task's fault (a rate limit, an outage): so 0/5 may have run often
 
 ${FILTER_HELP}`,
   );
@@ -102,10 +102,14 @@ async function onScreen(cli: Cli, holdfast: Operations, page: Page): Promise<str
     return [page.next === null ? 'No task matches.' : `No task matches among the newest ${MOST_SEARCHED}.`];
   }
   const lines = table(COLUMNS, await rowsOf(holdfast, shown), cli.terminal.out);
-  const all = page.next === null ? String(page.tasks.length) : (page.total.value ?? 'more');
   return page.next === null && shown.length === page.tasks.length
     ? lines
-    : [...lines.slice(0, rows - 1), `${shown.length} of ${all} shown`];
+    : [...lines.slice(0, rows - 1), shownOf(page, shown.length)];
+}
+
+function shownOf({ tasks, next, total }: Page, shown: number): string {
+  const all = next === null ? tasks.length : total.value;
+  return all === null ? `The newest ${shown} are shown.` : `${shown} of ${all} shown.`;
 }
 
 const COLUMNS: readonly Column[] = [
@@ -114,7 +118,7 @@ const COLUMNS: readonly Column[] = [
   ['TASK', 12],
   ['SOURCE', 8],
   ['REASON', 8],
-  'TRIES',
+  'ATTEMPTS',
   'WHEN',
   ['ERROR', 10],
 ];
@@ -126,7 +130,7 @@ async function print(cli: Cli, holdfast: Operations, { tasks, next, total }: Pag
   const shown =
     tasks.length < limit
       ? `Not all tasks were searched: ${plural(tasks.length, 'task matches', 'tasks match')} among the newest ${MOST_SEARCHED}.`
-      : `${tasks.length} of ${total.value ?? 'more'} shown.`;
+      : shownOf({ tasks, next, total }, tasks.length);
   terminal.note(`${shown} Go on: --before ${next} · all of them: --all`);
 }
 
@@ -148,17 +152,18 @@ function rowOf(task: Task, answered: Answered, last: ExecutionEntry | undefined,
     summaryOf(task),
     { text: visible(task.source), style: 'idle' },
     isTroubled(task) ? visible(task.reason ?? '') : '',
-    triesOf(task, answered),
-    whenOf(task, now),
+    attemptsOf(task, answered),
+    whenOf(task, last, now),
     [how, said].filter((part) => part !== '').join(': '),
   ];
 }
 
 /** When it continues, or since when it does not. */
-function whenOf(task: Task, now: number): string {
+function whenOf(task: Task, last: ExecutionEntry | undefined, now: number): string {
   if (task.endedAt) return ago(task.endedAt.getTime(), now);
+  if (task.state === 'needs_manual') return last ? `since ${lasting(last.endedAt, now)}` : '';
   if (task.running) {
-    const since = `since ${ago(task.running.since.getTime(), now).replace(' ago', '')}`;
+    const since = `since ${lasting(task.running.since.getTime(), now)}`;
     return task.progress === undefined ? since : `${since}: ${progressWords(task.progress)}`;
   }
   if (task.waitsForGroup) return 'after its group';

@@ -22,7 +22,7 @@ export function declare(command: Command): void {
   command.argument('<paths...>');
   addRecordFlags(command);
   command
-    .option('--plain', 'one plain policy for every failure: 10 tries, exponential 5m ×2 ≤ 24h, then dead')
+    .option('--plain', 'one plain policy for every failure: 10 attempts, exponential 5m ×2 ≤ 24h, then dead')
     .addHelpText(
       'after',
       `

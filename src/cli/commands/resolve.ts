@@ -16,6 +16,7 @@ import { putAside, removeDestination } from '../../handlers/move-destination.ts'
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { taskJson } from '../../views/json-shapes.ts';
+import { plural } from '../../views/plural.ts';
 import { isAmbiguous, summaryOf } from '../../views/task-text.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
@@ -87,14 +88,28 @@ async function resolve(cli: Cli, id: string, flags: Flags): Promise<number> {
   });
 }
 
+const QUESTIONS: Readonly<Record<CollisionChoice, string>> = {
+  'keep-both': 'keep both files of',
+  overwrite: 'remove for good what is at the destinations of',
+  skip: 'skip the moves of',
+};
+
 async function resolveAll(cli: Cli, filter: readonly string[], flags: Flags & BulkFlags): Promise<number> {
   const given = resolutionFrom(flags);
   if (!given) throw usage('--as is missing: with a filter, one answer is for all that match');
   const { as, result } = given;
   if (!isAnswer(as)) {
-    throw usage(`--as ${as} changes files, so each task is answered alone`, {
-      hints: [`holdfast list --ids … | xargs -n 1 holdfast resolve --yes --as ${as}`],
-    });
+    const answer = as === 'skip' ? 'dead' : 'retry';
+    return actOnFilter(
+      cli,
+      filter,
+      flags,
+      { verb: 'resolve', as: answer },
+      {
+        words: (count) => `${QUESTIONS[as]} ${plural(count, 'task', 'tasks')}`,
+        does: (task) => changeFiles(task, as),
+      },
+    );
   }
   const answer = { verb: 'resolve', as, ...(result !== undefined && { result: JSON.stringify(result) }) } as const;
   return actOnFilter(cli, filter, flags, answer);
@@ -202,20 +217,23 @@ async function carriedOut(
   if (isAnswer(as)) return { answer: as };
   const to = collisionOf(task);
   if (to === undefined) throw usage(`--as ${as} is for a move whose destination exists`);
-  if (as === 'skip') return { answer: 'dead', done: 'skip: the source stays where it is' };
-  if (as === 'overwrite' && asks && !(await mayGoOn(cli, `Remove ${visible(to)}, for good?`))) {
-    return undefined;
-  }
+  if (as === 'overwrite' && asks && !(await mayGoOn(cli, `Remove ${visible(to)}, for good?`))) return undefined;
+  const done = (await changeFiles(task, as)) as string;
+  return { answer: as === 'skip' ? 'dead' : 'retry', done };
+}
+
+/** Does what a choice does to files, and returns what was done. Nothing for a task that is no move whose destination exists. */
+async function changeFiles(task: Task, as: CollisionChoice): Promise<string | undefined> {
+  const to = collisionOf(task);
+  if (to === undefined) return undefined;
+  if (as === 'skip') return 'skip: the source stays where it is';
   const aside = asideOf(to, task.id);
   try {
     await (as === 'keep-both' ? putAside(to, aside) : removeDestination(to));
   } catch (error) {
     throw unchanged(task, to, error);
   }
-  return {
-    answer: 'retry',
-    done: as === 'keep-both' ? `keep both: ${to} is now ${aside}` : `overwrite: removed ${to}`,
-  };
+  return as === 'keep-both' ? `keep both: ${to} is now ${aside}` : `overwrite: removed ${to}`;
 }
 
 function unchanged({ id }: Task, to: string, error: unknown): Problem {

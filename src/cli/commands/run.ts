@@ -49,14 +49,14 @@ export function declare(command: Command): void {
     .option('--kill-after <duration>', 'from SIGTERM to SIGKILL, when it is stopped (default: 10s)')
     .optionsGroup('How its end is judged')
     .option('--success-on <codes>', 'exit codes that mean success (default: 0), such as 0,24')
-    .option('--retry-on <codes>', 'exit codes that are worth another try, such as 1,75,124-127')
+    .option('--retry-on <codes>', 'exit codes that are worth another attempt, such as 1,75,124-127')
     .addOption(noRetryOn(command))
-    .option('--retry-if-stderr <regex>', 'another try if the end of stderr matches (RE2)')
+    .option('--retry-if-stderr <regex>', 'another attempt if the end of stderr matches (RE2)')
     .option(
       '--rate-limited-if-stderr <regex>',
       'a rate limit, which is not charged, if the end of stderr matches (RE2)',
     )
-    .option('--permanent-if-stderr <regex>', 'no other try if the end of stderr matches (RE2)')
+    .option('--permanent-if-stderr <regex>', 'no other attempt if the end of stderr matches (RE2)')
     .option('--no-idempotent', 'running it twice does harm: ask a person when its outcome is unknown')
     .optionsGroup('How this command ends')
     .option('--exit-state', "exit by the task's state, as the other commands do")

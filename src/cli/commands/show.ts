@@ -150,7 +150,7 @@ function whatHappened({ terminal }: Cli, task: Task, history: readonly HistoryEn
   const numbers = numbered(history);
   const isWhole = terminal.verbose > 0;
   if (history.length === 0) {
-    return task.executions === 0 || !task.endedAt ? [] : ['attempts', `  1  ${GLYPHS.succeeded} at the first try`];
+    return task.executions === 0 || !task.endedAt ? [] : ['attempts', `  1  ${GLYPHS.succeeded} at the first attempt`];
   }
   const rows = history.map((entry) => rowOf(entry, numbers.get(entry), now));
   const lines = table(rows[0]?.map(() => '') ?? [], rows, terminal.out, Number.POSITIVE_INFINITY).slice(1);

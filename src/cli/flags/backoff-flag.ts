@@ -15,7 +15,7 @@ const BACKOFF_FORMS = [
   'linear:30s:max=10m   30s, 1m, 1m30s …',
   'fixed:5m             always the same',
   'schedule:5m,15m,60m  one after the other; one attempt more than there are delays, unless --attempts says otherwise',
-  'none                 no second try',
+  'none                 no second attempt',
   'and :jitter=10%, :jitter=full or :jitter=equal at the end spreads them; without it they hold exactly',
 ];
 

@@ -6,6 +6,7 @@ import type { ActionEntry, ExecutionEntry, HistoryEntry } from '../../store/stor
 import { isOver } from '../../task.ts';
 import { GLYPHS } from '../../views/glyphs.ts';
 import {
+  attemptsUsed,
   endOf,
   FILE_MOVE,
   heldSentence,
@@ -13,7 +14,6 @@ import {
   policyWords,
   reasoning,
   summaryOf,
-  triesUsed,
 } from '../../views/task-text.ts';
 import { clockTime, until } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
@@ -72,14 +72,14 @@ export class Progress {
     this.#note(`${running} ${tasks.length} tasks, #${tasks[0]?.id} to #${tasks.at(-1)?.id}`);
   }
 
-  /** `▶ #41 rsync -a ./out/ nas:/backup/   up to 8 tries, …`. */
+  /** `▶ #41 rsync -a ./out/ nas:/backup/   up to 8 attempts, …`. */
   async #header(task: Task, now: number): Promise<void> {
     const { err } = this.#cli.terminal;
     const { answer } = await this.#options.policies.answerTo(task);
     const parts = [
       policyWords(answer),
       ...(task.dueAt && task.dueAt.getTime() > now
-        ? [`${task.executions > 0 ? 'next' : 'first'} try ${until(task.dueAt.getTime(), now)}`]
+        ? [`${task.executions > 0 ? 'next' : 'first'} attempt ${until(task.dueAt.getTime(), now)}`]
         : []),
       ...(task.running ? [this.#whereItRuns(task.running.worker)] : []),
       ...(task.deadline ? [`until ${clockTime(task.deadline.getTime(), now)}`] : []),
@@ -144,7 +144,7 @@ export class Progress {
       this.#note(`detached. The worker of #${first.id} was lost. Another worker takes it over.`);
     } else if (first.running) this.#note(`detached. #${first.id} goes on at ${visible(first.running.worker)}.`);
     else {
-      const used = triesUsed(first, await this.#options.policies.answerTo(first));
+      const used = attemptsUsed(first, await this.#options.policies.answerTo(first));
       this.#note(`detached. #${first.id} stays on disk (${used}).`);
     }
     const resume = this.#cli.command(open.length > 1 ? 'resume' : `resume ${first.id}`);
@@ -190,7 +190,7 @@ export class Progress {
     const { err } = this.#cli.terminal;
     const glyph = `  ${this.#whose(task)}${err.glyph('retrying')}`;
     if (!entry.after) {
-      if (entry.outcome !== 'interruption') this.#note(`${glyph} next try at once${this.#why(entry)}`);
+      if (entry.outcome !== 'interruption') this.#note(`${glyph} next attempt at once${this.#why(entry)}`);
       return;
     }
     const hint = err.paint('idle', this.#hint());
@@ -198,7 +198,7 @@ export class Progress {
       this.#note(`${glyph} it ends in ${formatDuration(entry.after)}, unless its source turns out to be down${hint}`);
       return;
     }
-    this.#note(`${glyph} next try in ${formatDuration(entry.after)}${this.#why(entry)}${hint}`);
+    this.#note(`${glyph} next attempt in ${formatDuration(entry.after)}${this.#why(entry)}${hint}`);
   }
 
   #why({ because }: ExecutionEntry): string {

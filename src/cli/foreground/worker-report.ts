@@ -112,7 +112,7 @@ export class WorkerReport {
   #next(decision: Settled['decision'], state: Settled['state']): string {
     if (decision.next !== 'scheduled') return `${this.#glyph(state)} ${stateWords(state)}`;
     const when = decision.after > 0 ? `in ${formatDuration(decision.after)}` : 'at once';
-    return `${this.#glyph('retrying')} next try ${when}`;
+    return `${this.#glyph('retrying')} next attempt ${when}`;
   }
 
   #tell(event: string, fields: object, words: () => string): void {

@@ -51,7 +51,12 @@ export class Channel {
 
   /** Writes one line. Text of a task must have been made visible before. */
   line(text = ''): void {
-    this.raw(`${this.#ascii ? inAscii(text) : text}\n`);
+    this.raw(`${this.inLocale(text)}\n`);
+  }
+
+  /** The text with our own signs in ASCII, if the locale needs that. */
+  inLocale(text: string): string {
+    return this.#ascii ? inAscii(text) : text;
   }
 
   /** Writes a text unchanged: JSON, and the output of a command that runs in the foreground. */

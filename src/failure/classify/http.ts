@@ -40,7 +40,7 @@ function unlessSaid(fields: ErrorFields, { number }: Status, headers: HeaderBag 
   return undefined;
 }
 
-/** Whether the token has expired (RFC 6750). The next try may fetch a new one. */
+/** Whether the token has expired (RFC 6750). The next attempt may fetch a new one. */
 function isExpired(fields: ErrorFields, headers: HeaderBag | undefined): boolean {
   return (
     /\binvalid_token\b.*\bexpired\b/i.test(headers?.get('www-authenticate') ?? '') ||

@@ -298,7 +298,7 @@ export function promisesOfRecords(factory: StoreFactory): void {
     const id = await scene.enqueueOne();
     const waits = [61_000, 62_000, 63_000, 64_000];
     const given = waits.map((after, i) => {
-      const text = `net.reset: attempt 1 of 5 failed; next try in ${formatDuration(after)} (exponential).`;
+      const text = `net.reset: attempt 1 of 5 failed; next attempt in ${formatDuration(after)} (exponential).`;
       const jitter = { low: 60_000, high: 70_000, roll: i / 10, density: 0.0001 };
       return {
         failure: { ...failure('net.reset'), message: `socket ${i % 2} hung up` },

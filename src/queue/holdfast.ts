@@ -55,6 +55,7 @@ export class Holdfast extends Operations implements AsyncDisposable {
   readonly #parts: HoldfastParts;
   readonly #mistakes: Mistakes;
   readonly #recorder: Recorder;
+  readonly #refuse = () => this.refuseClosed();
   readonly #results: Results;
   readonly #claims: Claims;
   readonly #suspects: Suspects;
@@ -114,13 +115,12 @@ export class Holdfast extends Operations implements AsyncDisposable {
    * @throws InvalidInputError or PayloadError if it refuses the input or an option; then nothing is written. UniqueConflictError
    * if its unique key is taken and `onConflict` is `'reject'`.
    */
-  async enqueue<Given>(
+  enqueue<Given>(
     task: DefinitionOf<Given> | string,
     input: NoInfer<Given>,
     options: EnqueueOptions<NoInfer<Given>> = NO_OPTIONS,
   ): Promise<Receipt> {
-    this.refuseClosed();
-    return this.#recorder.enqueue(task, input, options);
+    return this.#recorder.enqueue(task, input, options, this.#refuse);
   }
 
   /**

@@ -67,10 +67,16 @@ export class Recorder {
     this.#sizeLimit = sizeLimit;
   }
 
-  async enqueue(task: unknown, input: unknown, options: EnqueueOptions): Promise<Receipt> {
-    const merging = mergingOf(options);
-    const make = this.#makerFor(task, 'enqueue')(merging?.options ?? options);
+  /** `refuse` throws once Holdfast is closed. */
+  async enqueue(task: unknown, input: unknown, options: EnqueueOptions, refuse: () => void): Promise<Receipt> {
+    refuse();
+    const merging = options === NO_OPTIONS ? undefined : mergingOf(options);
+    const make = this.#plainMaker(task, options) ?? this.#makerFor(task, 'enqueue')(merging?.options ?? options);
     const made = make(input);
+    // Most tasks have no key. As many callers enqueue at once, each call makes as few promises as possible.
+    if (!merging && !(made instanceof Promise) && made.key === undefined) {
+      return (await this.#write([made]))[0] as Receipt;
+    }
     const tasks = made instanceof Promise ? made.then((one) => [one]) : [made];
     const [receipt] = await (merging
       ? this.#record(Promise.resolve(tasks), async ([one]) => [
@@ -232,7 +238,7 @@ export class Recorder {
     const known = typeof task === 'string' ? this.#definitionOf(task) : this.#checkDefinition(task, verb);
     const definition = known ?? unworked(task as string);
     return (options) => {
-      const plain = options === NO_OPTIONS ? this.#plainMakers.get(definition) : undefined;
+      const plain = this.#plainMaker(definition, options);
       if (plain) return plain;
       const { type } = definition;
       // A schema reads the payload as JSON brings it back, so that the handler gets what it says.
@@ -243,6 +249,11 @@ export class Recorder {
       if (options === NO_OPTIONS) this.#plainMakers.set(definition, maker);
       return maker;
     };
+  }
+
+  /** The function that makes tasks of a definition that was enqueued without options before; undefined if there is none. */
+  #plainMaker(definition: unknown, options: EnqueueOptions): TaskMaker | undefined {
+    return options === NO_OPTIONS ? this.#plainMakers.get(definition as AnyTask) : undefined;
   }
 
   #tellOfChange(type: string, change: string): void {

@@ -27,6 +27,7 @@ export function send<Written>(
   planned: readonly NewTask[],
   write: (tasks: readonly NewTask[]) => Promise<Written>,
 ): Promise<Written> {
+  if (!telemetry) return write(planned);
   const { tasks, ended } = beginSending(telemetry, planned);
   const written = write(tasks);
   written.then(() => ended(), ended);

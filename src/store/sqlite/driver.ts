@@ -39,6 +39,9 @@ export interface Library {
 /** How many rows one statement inserts: the largest that fits. */
 const AT_ONCE = [32, 8, 1] as const;
 
+/** The same for rows that are alike, which bind few values. */
+const ALIKE_AT_ONCE = [100, ...AT_ONCE] as const;
+
 /**
  * One connection with its prepared statements, each made at its first use. A statement is found by its text, so that the SQL can
  * be next to its caller.
@@ -95,6 +98,29 @@ export class Sql {
     }
   }
 
+  /**
+   * Inserts so many rows that are alike. `row(n)` is the SQL of the row with this number, whose names are members of `common`;
+   * `@first` is the number of the first row. `own`: if a row has a `?`, its value for each row. Binding each value of each row would take
+   * twice as long.
+   */
+  insertAlike(
+    into: string,
+    row: (n: number) => string,
+    count: number,
+    common: Readonly<Record<string, unknown>>,
+    own?: readonly unknown[],
+  ): void {
+    for (let at = 0; at < count; ) {
+      const rows = ALIKE_AT_ONCE.find((size) => at + size <= count) as number;
+      const named = { ...common, first: (common.first as number) + at };
+      const statement = this.#insertingAlike(into, row, rows);
+      if (own) statement.run(rows === count ? own : own.slice(at, at + rows), named);
+      else statement.run(named);
+      this.changed += rows;
+      at += rows;
+    }
+  }
+
   /** Every row as an array of its columns, which costs half of an object. */
   rows<Row extends readonly unknown[]>(text: string, ...values: unknown[]): Row[] {
     let statement = this.#raw.get(text);
@@ -125,6 +151,17 @@ export class Sql {
     if (!statement) {
       const row = `(${Array(columns).fill('?').join()})`;
       statement = this.#driver.prepare(`INSERT INTO ${into} VALUES ${Array(rows).fill(row).join()} ${onConflict}`);
+      this.#insertions.set(name, statement);
+    }
+    return statement;
+  }
+
+  #insertingAlike(into: string, row: (n: number) => string, rows: number): Statement {
+    const name = `${rows} alike ${into}`;
+    let statement = this.#insertions.get(name);
+    if (!statement) {
+      const values = Array.from({ length: rows }, (_, n) => row(n)).join();
+      statement = this.#driver.prepare(`INSERT INTO ${into} VALUES ${values}`);
       this.#insertions.set(name, statement);
     }
     return statement;

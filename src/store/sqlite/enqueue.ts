@@ -35,15 +35,15 @@ export class Enqueuing {
   /** Records tasks. The receipts of existing tasks say in which state these are now. */
   enqueue(tasks: readonly NewTask[], now: number): readonly Receipt[] {
     const receipts = this.record(tasks, now);
-    const existing = receipts.flatMap(({ id, created }) => (created ? [] : [id]));
-    if (existing.length === 0) return receipts;
-    const states = this.#places.statesOf(existing);
+    if (receipts.every(({ created }) => created)) return receipts;
+    const states = this.#places.statesOf(receipts.flatMap(({ id, created }) => (created ? [] : [id])));
     return receipts.map((receipt) =>
       receipt.created ? receipt : { ...receipt, state: states.get(receipt.id) as TaskState },
     );
   }
 
   record(tasks: readonly NewTask[], now: number): readonly Receipt[] {
+    if (tasks.every(hasNoKey)) return this.#recordKeyless(tasks, now);
     const known = this.#knownKeys(tasks);
     const occupants = this.#uniques.occupants(tasks, now);
     const added: Added[] = [];
@@ -67,6 +67,55 @@ export class Enqueuing {
     this.#add(added, now);
     this.#groups.record(tasks, receipts, now);
     return receipts;
+  }
+
+  /** Records tasks that are new for certain. */
+  #recordKeyless(tasks: readonly NewTask[], now: number): readonly Receipt[] {
+    const first = this.#lastId() + 1;
+    const others: Added[] = [];
+    for (let from = 0; from < tasks.length; ) {
+      const to = endOfAlike(tasks, from, now);
+      if (to - from >= SERIES) {
+        // In their order, because a new source of a fair queue gets its turn when its first task is added.
+        this.#add(others.splice(0), now);
+        this.#addAlike(tasks.slice(from, to), first + from, now);
+      } else {
+        for (let i = from; i < to; i++) others.push({ id: first + i, task: tasks[i] as NewTask });
+      }
+      from = to;
+    }
+    this.#add(others, now);
+    const receipts = tasks.map((_, i): Receipt => ({ id: first + i, created: true }));
+    this.#groups.record(tasks, receipts, now);
+    return receipts;
+  }
+
+  /** Adds due tasks that differ only in their payloads. */
+  #addAlike(tasks: readonly NewTask[], first: number, now: number): void {
+    const task = tasks[0] as NewTask;
+    const { source, priority, submittedAt = now } = task;
+    const group = this.#catalogue.classIdOf(task.queue, task.type, task.category, task.needs);
+    this.#places.enterReady({ id: first, class: group, source, priority, submittedAt, ...NO_PAST }, tasks.length);
+    const runAt = task.dueAt ?? now;
+    const idempotent = numberOf(task.idempotent);
+    const common = {
+      first,
+      class: group,
+      source,
+      priority,
+      submittedAt,
+      now,
+      runAt,
+      idempotent,
+      policy: task.policy ?? null,
+    };
+    this.#sql.insertAlike(
+      ALIKE_TASKS,
+      alikeRow,
+      tasks.length,
+      common,
+      tasks.map(({ payload }) => payload),
+    );
   }
 
   /**
@@ -116,7 +165,7 @@ export class Enqueuing {
       const submittedAt = task.submittedAt ?? now;
       const runAt = task.dueAt ?? now + task.delay;
       const deadline = task.deadline ?? null;
-      const idempotent = task.idempotent === undefined ? null : task.idempotent ? 1 : 0;
+      const idempotent = numberOf(task.idempotent);
       const policy = task.policy ?? null;
       const row = unique ? uniqueRows : rows;
       row.push(id, group, source, priority, submittedAt, now, runAt, deadline, idempotent, key, policy, task.payload);
@@ -151,6 +200,50 @@ export class Enqueuing {
     );
     return new Map(rows.map(([type, key, task]) => [`${type}\0${key}`, task]));
   }
+}
+
+/** From this number on, tasks that are alike are inserted together. */
+const SERIES = 8;
+
+const ALIKE_TASKS =
+  'hf_tasks (id, class, source, priority, submitted_at, created_at, run_at, idempotent, policy, payload)';
+
+function alikeRow(n: number): string {
+  return `(@first + ${n}, @class, @source, @priority, @submittedAt, @now, @runAt, @idempotent, @policy, ?)`;
+}
+
+function hasNoKey({ key, unique }: NewTask): boolean {
+  return key === undefined && unique === undefined;
+}
+
+/** The index after the last one of the tasks from `from` on that are due, have no deadline, and differ only in their payloads. */
+function endOfAlike(tasks: readonly NewTask[], from: number, now: number): number {
+  const first = tasks[from] as NewTask;
+  let to = from + 1;
+  if (first.deadline !== undefined || (first.dueAt ?? now + first.delay) > now) return to;
+  while (to < tasks.length && isAlike(tasks[to] as NewTask, first)) to += 1;
+  return to;
+}
+
+function isAlike(one: NewTask, other: NewTask): boolean {
+  return (
+    one.type === other.type &&
+    one.source === other.source &&
+    one.queue === other.queue &&
+    one.priority === other.priority &&
+    one.delay === other.delay &&
+    one.dueAt === other.dueAt &&
+    one.submittedAt === other.submittedAt &&
+    one.deadline === undefined &&
+    one.idempotent === other.idempotent &&
+    one.policy === other.policy &&
+    one.category === other.category &&
+    one.needs === other.needs
+  );
+}
+
+function numberOf(truth: boolean | undefined): number | null {
+  return truth === undefined ? null : truth ? 1 : 0;
 }
 
 const TASKS = `hf_tasks (id, class, source, priority, submitted_at, created_at, run_at, deadline, idempotent, key, policy,

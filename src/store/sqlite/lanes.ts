@@ -76,6 +76,17 @@ interface ChangedLane {
   now: Position | undefined | 'unknown';
 }
 
+/** Tasks with consecutive ids that were added to a lane. They have the same order key. */
+interface Series {
+  readonly lane: number;
+  readonly orderKey: number;
+  /** The id of the first. */
+  readonly first: number;
+  readonly count: number;
+  /** -1 in a `lifo` queue, otherwise 1. */
+  readonly sign: number;
+}
+
 /** A row of `hf_active`. */
 type ActiveRow = [class_: number, track: number, orderKey: number, seq: number, lane: number, source: string];
 
@@ -98,6 +109,7 @@ export class Lanes {
   readonly #lastKeys = new Map<number, number>();
   /** Tasks that were added to lanes since the last read: one insert writes many. */
   #added: number[] = [];
+  #addedSeries: Series[] = [];
   /** The limits of the sources that were read since `hf_active` was last updated. */
   readonly #laneStates = new Map<string, LaneState>();
 
@@ -113,6 +125,7 @@ export class Lanes {
     this.#changed.clear();
     this.#laneStates.clear();
     this.#added = [];
+    this.#addedSeries = [];
     this.#lastKeys.clear();
     this.#turns.forget();
     this.#catalogue.forget();
@@ -125,7 +138,25 @@ export class Lanes {
     const { ordering } = this.#catalogue.queueOfClass(place.class);
     const position = { order_key: this.#orderKey(place, ordering), seq: seqOf(place.id, ordering) };
     this.#added.push(lane, position.order_key, position.seq);
-    if (changed.now !== 'unknown' && (!changed.now || precedes(position, changed.now))) changed.now = position;
+    noteAdded(changed, position);
+  }
+
+  /** Puts so many due tasks into their lane: `first`, and those with the next ids, which differ from it in nothing else. */
+  addSeries(first: Place, count: number): void {
+    const { ordering } = this.#catalogue.queueOfClass(first.class);
+    if (ordering === 'weighted_random') {
+      // Each has a random key of its own.
+      for (let n = 0; n < count; n++) this.add({ ...first, id: first.id + n });
+      return;
+    }
+    const track = this.#trackFor(first);
+    const lane = this.#catalogue.laneIdOf(first.class, track, first.source);
+    const changed = this.#changeOf(lane, { class: first.class, track }, first.source);
+    const orderKey = this.#orderKey(first, ordering);
+    const sign = ordering === 'lifo' ? -1 : 1;
+    this.#addedSeries.push({ lane, orderKey, first: first.id, count, sign });
+    const foremost = sign === 1 ? first.id : first.id + count - 1;
+    noteAdded(changed, { order_key: orderKey, seq: sign * foremost });
   }
 
   /** Takes one task out of its lane, and returns the track of the lane; undefined if it is in none. */
@@ -367,7 +398,7 @@ export class Lanes {
       queue,
     );
     this.#sql.insertAll(
-      'hf_ready (lane, order_key, seq)',
+      READY,
       3,
       all.flatMap((place, n) => [rows[n]?.[0], this.#orderKey(place, ordering), seqOf(place.id, ordering)]),
     );
@@ -394,9 +425,14 @@ export class Lanes {
   }
 
   #insertAdded(): void {
-    if (this.#added.length === 0) return;
-    this.#sql.insertAll('hf_ready (lane, order_key, seq)', 3, this.#added);
-    this.#added = [];
+    if (this.#added.length > 0) {
+      this.#sql.insertAll(READY, 3, this.#added);
+      this.#added = [];
+    }
+    for (const { lane, orderKey, first, count, sign } of this.#addedSeries) {
+      this.#sql.insertAlike(READY, nextOfSeries, count, { lane, orderKey, first, sign });
+    }
+    if (this.#addedSeries.length > 0) this.#addedSeries = [];
   }
 
   #changeOf(lane: number, group: LaneGroup, source: string): ChangedLane {
@@ -477,6 +513,18 @@ export class Lanes {
     }
     this.#lastKeys.clear();
   }
+}
+
+const READY = 'hf_ready (lane, order_key, seq)';
+
+/** The row of a task of a series. */
+function nextOfSeries(n: number): string {
+  return `(@lane, @orderKey, @sign * (@first + ${n}))`;
+}
+
+/** A task that was added may be the first one of its lane. */
+function noteAdded(changed: ChangedLane, position: Position): void {
+  if (changed.now !== 'unknown' && (!changed.now || precedes(position, changed.now))) changed.now = position;
 }
 
 /** Whether a comes before b. */

@@ -129,10 +129,10 @@ class NodeStatement implements Statement {
   }
 }
 
-/** The values may be given as one array, or by name. What is missing is NULL. */
+/** The values may be given as one array, by name, or as an array and then by name. What is missing is NULL. */
 function spread(values: unknown[]): unknown[] {
-  const [first] = values;
-  if (Array.isArray(first)) return spread(first);
+  const [first, second] = values;
+  if (Array.isArray(first)) return second === undefined ? spread(first) : [...spread([second]), ...spread(first)];
   if (typeof first === 'object' && first !== null && !ArrayBuffer.isView(first)) {
     return [Object.fromEntries(Object.entries(first).map(([name, value]) => [name, bindable(value)]))];
   }

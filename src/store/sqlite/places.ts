@@ -55,6 +55,12 @@ export class Places {
     return to;
   }
 
+  /** Adds so many new tasks that are due, and have no deadline: `first`, and those with the next ids. */
+  enterReady(first: Place, count: number): void {
+    mustBeLegal('new', 'ready');
+    this.#lanes.addSeries(first, count);
+  }
+
   /** Removes a waiting task; does nothing for any other task. */
   leave(found: Found): void {
     const { row, state } = found;

@@ -193,13 +193,14 @@ export class Writer {
 
   /** Runs the calls of a verb together. */
   #run(operation: Operation, calls: readonly Call[], now: number): () => void {
-    const all = operation.run(
-      calls.flatMap(({ items }) => items),
-      now,
-    );
+    const all = operation.run(itemsOf(calls), now);
     this.#cached.flush();
     return () => {
       operation.onDurable?.(all);
+      if (calls.length === 1) {
+        (calls[0] as Call).resolve(all as never);
+        return;
+      }
       let from = 0;
       for (const { items, resolve } of calls) {
         resolve(all.slice(from, from + items.length) as never);
@@ -242,4 +243,14 @@ export class Writer {
     this.#cached.forget();
     if (this.#sql.inTransaction) this.#sql.run('ROLLBACK');
   }
+}
+
+/** The items of all calls; faster than `flatMap`, which most calls with one item would spend their time in. */
+function itemsOf(calls: readonly Call[]): readonly unknown[] {
+  if (calls.length === 1) return (calls[0] as Call).items;
+  const all: unknown[] = [];
+  for (const { items } of calls) {
+    for (const item of items) all.push(item);
+  }
+  return all;
 }

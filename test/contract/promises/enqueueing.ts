@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { NewTask } from '../../../src/store/store.ts';
+import { QUEUE_ORDERS } from '../../../src/task.ts';
 import { idsOf, newTask, type StoreFactory, succeeded, useScene } from '../scene.ts';
 
 export function promisesOfEnqueueing(factory: StoreFactory): void {
@@ -14,6 +16,75 @@ export function promisesOfEnqueueing(factory: StoreFactory): void {
     expect(new Set(ids).size).toBe(3);
     const payloads = await Promise.all(ids.map(async (id) => (await scene.find(id)).payload));
     expect(payloads).toEqual(given);
+  });
+
+  describe('tasks of one call that differ only in their payloads', () => {
+    const many = (task: Partial<NewTask>) => Array.from({ length: 9 }, () => task);
+
+    test.each([1, 7, 8, 9, 99, 100, 143])('%i of them keep their payloads, in their order', async (count) => {
+      const payloads = Array.from({ length: count }, (_, n) => JSON.stringify({ n }));
+      const ids = await scene.enqueue(...payloads.map((payload) => ({ payload })));
+
+      const claimed = await scene.claim(await scene.join(), { limit: 200 });
+
+      expect(idsOf(claimed)).toEqual(ids);
+      expect(claimed.map(({ payload }) => payload)).toEqual(payloads);
+    });
+
+    test('are told from tasks that differ in one other value, each of which it keeps', async () => {
+      const now = scene.now();
+      const others = [
+        { source: 'imap:Sent' },
+        { priority: 3 },
+        { submittedAt: now - 5_000 },
+        { dueAt: now - 1_000 },
+        { delay: 60_000 },
+        { dueAt: now + 60_000 },
+        { deadline: now + 60_000 },
+        { idempotent: false },
+        { policy: '{"maxAttempts":2}' },
+        { category: 'nightly' },
+        { needs: { gpu: true } },
+        { type: 'charge' },
+        { queue: 'billing' },
+      ];
+
+      for (const given of others) {
+        const ids = await scene.enqueue(...many({}), given, ...many({}), ...many(given));
+
+        const [first, last, between, after] = await Promise.all([0, 8, 9, 10].map((n) => scene.find(ids[n] as number)));
+        const plain = await scene.find(await scene.enqueueOne());
+        const alone = await scene.find(await scene.enqueueOne(given));
+        for (const one of [first, last, after]) expect(one).toEqual({ ...plain, id: one?.id });
+        for (const one of [between, await scene.find(ids[19] as number), await scene.find(ids[27] as number)]) {
+          expect(one).toEqual({ ...alone, id: one?.id });
+        }
+      }
+    });
+
+    test('and one with a key among them is found again', async () => {
+      const ids = await scene.enqueue(...many({}), { key: 'k' }, ...many({}));
+
+      const [again] = await scene.store.tasks.enqueue([newTask({ key: 'k' })]);
+
+      expect(new Set(ids).size).toBe(19);
+      expect(again).toMatchObject({ id: ids[9], created: false });
+    });
+
+    test.each(QUEUE_ORDERS)('are claimed in the order %s, between those of other calls', async (order) => {
+      await scene.store.sources.setUp('default', { order });
+      const calls: number[][] = [];
+      for (const count of [3, 20, 1, 9]) {
+        calls.push(await scene.enqueue(...Array.from({ length: count }, () => ({ priority: 2 }))));
+        scene.advance(10);
+      }
+
+      const claimed = idsOf(await scene.claim(await scene.join(), { limit: 200 }));
+
+      const submitted = calls.flat();
+      if (order === 'weighted_random') expect([...claimed].sort((a, b) => a - b)).toEqual(submitted);
+      else expect(claimed).toEqual(order === 'lifo' ? submitted.toReversed() : submitted);
+    });
   });
 
   test('takes an empty batch', async () => {

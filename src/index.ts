@@ -27,13 +27,16 @@ export {
   UniqueConflictError,
   WorkerNotFoundError,
 } from './errors.ts';
+export type { ObservedRetries } from './failure/adaptive.ts';
 export {
   type Backoff,
   type BackoffInput,
   custom,
+  type ExponentialOptions,
   exponential,
   fixed,
   immediate,
+  type LinearOptions,
   linear,
   none,
   schedule,
@@ -50,6 +53,7 @@ export {
   type Decision,
   decide,
   type Facts,
+  type SourceFacts,
   STEPS,
   type Step,
 } from './failure/decide.ts';
@@ -64,6 +68,7 @@ export {
   type Failure,
   type FailureKind,
   type Fault,
+  type InnerError,
   type Outcome,
 } from './failure/outcome.ts';
 export {
@@ -83,44 +88,67 @@ export {
   RetryLater,
   type SignalOptions,
 } from './failure/signals.ts';
+export type { NameFilter, NumberRange } from './filter.ts';
 export type { AsJson, CarriedAsJson } from './json-types.ts';
 export type { LimitOptions } from './limits.ts';
 export { LOG_LEVELS, type Logger, type LogLevel } from './log.ts';
 export type { Pace, PaceInput } from './pace.ts';
 export type { ClaimOptions, ClaimStatus, ManualClaim, SettledClaim } from './queue/claim.ts';
-export type { EnqueueOptions, GroupOptions, GroupReceipts, TaskToEnqueue, UniqueOptions } from './queue/enqueue.ts';
-export type { FailureGroupView } from './queue/failures.ts';
+export type {
+  EnqueueOptions,
+  FollowUp,
+  GroupOptions,
+  GroupReceipts,
+  TaskToEnqueue,
+  UniqueOptions,
+} from './queue/enqueue.ts';
+export type { FailureGroupView, FailureListOptions, Failures } from './queue/failures.ts';
 export { Holdfast } from './queue/holdfast.ts';
 export type { TaskToImport } from './queue/import.ts';
 export type { PolicyQuestion } from './queue/inspect.ts';
 export { type HoldfastOptions, openHoldfast, type QueueOptions } from './queue/open.ts';
 export type { ActionOptions, ResolveOptions, RetryOptions, SeenTask, TaskActionOptions } from './queue/operate.ts';
-export type { RedriveFilterOptions, RedriveOptions, RedrivePlan } from './queue/redrives.ts';
+export type {
+  RedriveFilterOptions,
+  RedriveOptions,
+  RedrivePlan,
+  Redrives,
+  SelectionOptions,
+} from './queue/redrives.ts';
 export type { ResultOptions } from './queue/results.ts';
-export type { Schedule, ScheduleOptions } from './queue/schedules.ts';
+export type { Schedule, ScheduleOptions, Schedules } from './queue/schedules.ts';
 export type { HoldSourceOptions, Sources } from './queue/sources.ts';
 export type { Stats, StatsBin, StatsOptions, StatsReport } from './queue/stats.ts';
 export type { ListOptions } from './queue/task-reader.ts';
 export type { Task } from './queue/task-view.ts';
 export type { PostgresHandle, SqliteHandle, Within } from './queue/within.ts';
+export type { RedriveState } from './redrive.ts';
+export type { RemovableState } from './retention.ts';
+export type { RestrictionCause } from './source/change.ts';
 export type { RedriveFilter, RedriveOfTask, RedriveRecord } from './store/redrives.ts';
+export type { ScheduleOrigin } from './store/schedules.ts';
 export type {
+  ActionEntry,
   Claimed,
   Counts,
+  ExecutionEntry,
   HeldBy,
   HistoryEntry,
   Imported,
   ImportedTask,
   LastFailure,
   Lease,
+  LimitOrigin,
   PrunedTask,
   QueueRecord,
   QueueSettings,
   Receipt,
   SourceRecord,
+  SourceState,
   Store,
   StoreDescription,
   StoreOpener,
+  StrayEntry,
   Takes,
   Unique,
   WorkerRecord,

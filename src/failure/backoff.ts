@@ -47,13 +47,13 @@ export type BackoffInput =
   | { readonly fixed: DurationInput }
   | { readonly schedule: readonly DurationInput[] };
 
-interface ExponentialOptions {
+export interface ExponentialOptions {
   readonly base: DurationInput;
   readonly factor?: number;
   readonly cap?: DurationInput;
 }
 
-interface LinearOptions {
+export interface LinearOptions {
   readonly step: DurationInput;
   readonly cap?: DurationInput;
 }

@@ -4,3 +4,4 @@
  */
 
 export { type MoveInput, type MoveResult, move } from './move.ts';
+export type { MoveTask } from './move-task.ts';

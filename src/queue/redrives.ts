@@ -32,7 +32,7 @@ export interface RedriveFilterOptions extends NameFilter {
   readonly endedBefore?: Date;
 }
 
-interface SelectionOptions {
+export interface SelectionOptions {
   /** Or the text of a filter: `'reason:http.* since:2h'`. */
   readonly filter: RedriveFilterOptions | string;
   /** How fast tasks are put back: `'10/s'`, `'100/m'`, `'5000/h'`. Default 10/s. */

@@ -51,6 +51,16 @@ test('each link inside the repository leads to a file and to a heading that ther
   expect(dead).toEqual([]);
 });
 
+test('each decision is in the index of decisions, under its title', () => {
+  const index = read('docs/decisions/README.md');
+  const records = PAGES.filter((page) => /^docs\/decisions\/\d/.test(page));
+  const missing = records.filter((page) => {
+    const title = /^# (.*)$/m.exec(read(page))?.[1];
+    return !index.includes(`[${title}](${posix.basename(page)})`);
+  });
+  expect(missing).toEqual([]);
+});
+
 test('each page under docs/ that code, tests or messages name is there', () => {
   const files = execFileSync('git', ['grep', '-lE', 'docs/[a-z]', '--', ':!*.jsonl', ':!package-lock.json'], {
     cwd: root,

@@ -26,6 +26,7 @@ import { Loaded } from '../parts/states.tsx';
 import { TaskActs, Why } from '../parts/task-parts.tsx';
 import { DueTime, Time } from '../parts/time.tsx';
 import { useKeys } from '../shell/keys.ts';
+import { TaskOutput } from './task-output.tsx';
 import { endWords, styleOf, TaskTimeline, thenWords } from './task-timeline.tsx';
 import { WhatIf } from './what-if.tsx';
 
@@ -69,6 +70,7 @@ export function TaskPage({ id }: { readonly id: string }) {
             <TaskTimeline document={known} />
             <div class="columns task-columns">
               <div>
+                <TaskOutput task={known.task} />
                 <Executions history={known.history} task={known.task} />
               </div>
               <div>

@@ -7,9 +7,19 @@ const FIRST = 4_000;
 const MOST = 200_000;
 
 /** A text of a task: shown as it is, and as text only. A long one is cut. */
-export function Text({ text, name }: { readonly text: string; readonly name: string }) {
+export function Text({
+  text,
+  name,
+  isEnd = false,
+}: {
+  readonly text: string;
+  readonly name: string;
+  /** Its end says more than its beginning. */
+  readonly isEnd?: boolean;
+}) {
   const [isWhole, setWhole] = useState(false);
-  const shown = text.slice(0, isWhole ? MOST : FIRST);
+  const most = isWhole ? MOST : FIRST;
+  const shown = isEnd ? text.slice(-most) : text.slice(0, most);
   const cut = text.length - shown.length;
   return (
     <div class="text">
@@ -22,7 +32,7 @@ export function Text({ text, name }: { readonly text: string; readonly name: str
       </pre>
       {cut > 0 && (
         <p class="muted">
-          {cut.toLocaleString()} more characters.{' '}
+          {cut.toLocaleString()} {isEnd ? 'characters before this.' : 'more characters.'}{' '}
           {!isWhole && (
             <button type="button" class="link" onClick={() => setWhole(true)}>
               Show more

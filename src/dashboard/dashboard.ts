@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Context, Hono } from 'hono';
+import type { Output } from '../documents/logs.ts';
 import { type InvalidConfigError, InvalidInputError } from '../errors.ts';
 import { checkLog, harmless, type Logger, silent } from '../log.ts';
 import { list, name, oneOf, refuseUnknown } from '../options.ts';
@@ -55,6 +56,8 @@ export interface InnerOptions extends DashboardOptions {
   readonly pages?: string;
   /** The configuration that applies to the command line, if it has errors. */
   readonly refusedConfig?: () => Promise<InvalidConfigError | undefined>;
+  /** Reads what is kept of the output of a task's commands, on this machine. */
+  readonly outputOf?: (task: number) => Output;
   /** Besides `hosts` it answers under any IP address. */
   readonly anyAddress?: boolean;
 }
@@ -77,6 +80,7 @@ const OPTIONS = [
   'pages',
   'refusedConfig',
   'anyAddress',
+  'outputOf',
 ];
 
 const API = 'api/v1/';
@@ -100,6 +104,7 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
     pages,
     refusedConfig,
     anyAddress,
+    outputOf,
   } = options as InnerOptions;
   const basePath = basePathFrom(options.basePath);
   const authorize = authorizeFrom(options.authorize);
@@ -108,7 +113,7 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
   if (hosts !== undefined) list(hosts, 'hosts', name);
   checkLog(log);
   const commands = { command: command ?? ((words: string) => `holdfast ${words}`) };
-  const site: Site = { holdfast, commands, readOnly, environment, basePath, refusedConfig };
+  const site: Site = { holdfast, commands, readOnly, environment, basePath, refusedConfig, outputOf };
   const files = new Pages(pages ?? builtPages());
   const quiet = harmless(log);
   const live = new Live(holdfast);

@@ -1,4 +1,5 @@
 import type { CommandLine } from '../documents/command-line.ts';
+import type { Output } from '../documents/logs.ts';
 import type { InvalidConfigError } from '../errors.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
 import type { Fields, Values } from './fields.ts';
@@ -12,6 +13,8 @@ export interface Site {
   /** The configuration of the command line, if it has errors. */
   readonly refusedConfig: (() => Promise<InvalidConfigError | undefined>) | undefined;
   readonly environment: string | undefined;
+  /** Reads what is kept of the output of a task's commands. Undefined where none is kept. */
+  readonly outputOf: ((task: number) => Output) | undefined;
   /** Such as `/ops/holdfast/`; undefined if nobody said it. */
   readonly basePath: string | undefined;
 }

@@ -11,7 +11,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { OutputLog, OutputReader, type Stream } from '../../src/cli/output/output-log.ts';
+import { OutputLog, OutputReader } from '../../src/cli/output/output-log.ts';
+import type { Stream } from '../../src/documents/logs.ts';
 import { silent } from '../../src/log.ts';
 import { useFolder } from '../worker/scene.ts';
 

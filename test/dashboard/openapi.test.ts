@@ -104,6 +104,7 @@ async function walk(holdfast: Awaited<ReturnType<typeof openHoldfast>>): Promise
   const waits = (await get('tasks?filter=state:scheduled')).json.items[0].id;
   await read('tasks/{id}', `tasks/${id}`);
   await read('tasks/{id}', `tasks/${asks}`);
+  await read('tasks/{id}/logs', `tasks/${id}/logs`);
   await read('tasks/{id}/explain', `tasks/${id}/explain`);
   await read('tasks/{id}/explain-if', `tasks/${id}/explain-if?options=maxAttempts:%209`);
   await read('tasks/{id}/explain-at', `tasks/${id}/explain-at?at=2026-01-01T00:00:00Z`);

@@ -69,6 +69,36 @@ describe('holdfast ui', () => {
     expect((await ui.ended).exit).toBe(0);
   });
 
+  test('shows what commands printed: all executions, of a long output the end, and nothing of other files', async ({
+    project,
+  }) => {
+    await project.run('run', '--', 'sh', '-c', 'echo out; echo err >&2');
+    await project.run('run', '--', 'sh', '-c', 'yes a-long-line | head -n 30000; echo the-end');
+    const token = 'a-long-text-of-mine';
+    const ui = project.start(['ui', '--port', '0'], { env: { HOLDFAST_UI_TOKEN: token } });
+    await ui.says('Ctrl-C ends it');
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(ui.stdout)?.[0] as string;
+    const headers = { authorization: `Bearer ${token}` };
+    const logs = async (id: string) =>
+      (await (await fetch(`${url}/api/v1/tasks/${id}/logs`, { headers })).json()) as {
+        schema: string;
+        complete: boolean;
+        items: { stream: string; text: string }[];
+      };
+    const first = await logs('1');
+    expect(first).toMatchObject({ schema: 'holdfast.logs/v1', task: 1, state: 'succeeded', complete: true });
+    expect(first.items.map(({ stream, text }) => [stream, text]).sort()).toEqual([
+      ['stderr', 'err\n'],
+      ['stdout', 'out\n'],
+    ]);
+    const { complete, items } = await logs('2');
+    const text = items.map((item) => item.text).join('');
+    expect([complete, text.length, text.endsWith('the-end\n')]).toEqual([false, 100_000, true]);
+    expect((await fetch(`${url}/api/v1/tasks/${encodeURIComponent('../../1')}/logs`, { headers })).status).toBe(404);
+    ui.kill('SIGTERM');
+    await ui.ended;
+  });
+
   test('without a login on another address it answers under no name that could be pointed at it', async ({
     project,
   }) => {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { logsContent, outputInResult, type Printed } from '../../documents/logs.ts';
 import { endLine } from '../../documents/next-steps.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
@@ -6,7 +7,7 @@ import type { ExecutionEntry, HistoryEntry } from '../../store/store.ts';
 import { isOver } from '../../task.ts';
 import { documentOf } from '../../views/json-shapes.ts';
 import { endOf, SHELL_COMMAND } from '../../views/task-text.ts';
-import { clockTime, rfc3339 } from '../../views/times.ts';
+import { clockTime } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
@@ -19,7 +20,7 @@ import { Sleeper } from '../foreground/sleeper.ts';
 import { Watch } from '../foreground/watch.ts';
 import { withStore } from '../opening/open-store.ts';
 import type { StoreLocation } from '../opening/store-location.ts';
-import { OutputReader, type Printed } from '../output/output-log.ts';
+import { OutputReader } from '../output/output-log.ts';
 import { Problem } from '../problem.ts';
 
 /** How often `--follow` looks for new output. */
@@ -136,14 +137,9 @@ class Logs {
     }
   }
 
-  document({ id, state }: Task, exit: number): void {
-    const items = this.#gathered.map(({ execution, stream, at, text }) => ({
-      execution,
-      stream,
-      at: rfc3339(at),
-      text,
-    }));
-    this.#cli.terminal.document(documentOf('logs', { exit, task: id, state, complete: this.#complete, items }));
+  document(task: Task, exit: number): void {
+    const output = { pieces: this.#gathered, complete: this.#complete };
+    this.#cli.terminal.document(documentOf('logs', logsContent(task, exit, output)));
   }
 
   #news(): Printed[] {
@@ -166,12 +162,12 @@ class Logs {
   }
 
   /** The output in the result of a success, if there is no other. */
-  #tail(): Printed[] {
-    const { type, result, executions: execution, endedAt } = this.#task;
-    const { stdout } = Object(result) as { stdout?: unknown };
-    if (type !== SHELL_COMMAND || typeof stdout !== 'string' || stdout === '' || !this.#isWanted(execution)) return [];
-    this.#miss(`Only the end of what it wrote to stdout was kept${this.#isShared ? ` here. ${ELSEWHERE}` : '.'}`);
-    return [{ execution, stream: 'stdout', at: endedAt?.getTime() ?? 0, text: stdout }];
+  #tail(): readonly Printed[] {
+    const found = outputInResult(this.#task).filter(({ execution }) => this.#isWanted(execution));
+    if (found.length > 0) {
+      this.#miss(`Only the end of what it wrote to stdout was kept${this.#isShared ? ` here. ${ELSEWHERE}` : '.'}`);
+    }
+    return found;
   }
 
   #miss(words: string): void {

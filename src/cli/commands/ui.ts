@@ -7,6 +7,7 @@ import { createDashboard, type InnerOptions } from '../../dashboard/dashboard.ts
 import { toNodeHandler } from '../../dashboard/node.ts';
 import { ALL_PERMISSIONS } from '../../dashboard/permissions.ts';
 import { tokenLogin } from '../../dashboard/session.ts';
+import type { Output } from '../../documents/logs.ts';
 import { silent } from '../../log.ts';
 import { visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
@@ -16,6 +17,8 @@ import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { openBrowser } from '../foreground/open-browser.ts';
 import { withHoldfast } from '../opening/open-holdfast.ts';
 import { readConfig } from '../opening/read-config.ts';
+import type { StoreLocation } from '../opening/store-location.ts';
+import { OutputReader } from '../output/output-log.ts';
 import { problemOf, usage } from '../problem.ts';
 import { onInterrupt } from '../terminal/interrupts.ts';
 
@@ -63,7 +66,7 @@ async function ui(cli: Cli, flags: Flags): Promise<number> {
   const token = tokenFrom(cli);
   const isLocal = LOOPBACK_NAMES.includes(host);
   if (!isLocal && token === undefined && !allowAnyone) throw tooOpen(cli, host);
-  return withHoldfast(cli, { purpose: 'look' }, async (holdfast) => {
+  return withHoldfast(cli, { purpose: 'look' }, async (holdfast, location) => {
     const user = { name: cli.actor, can: ALL_PERMISSIONS };
     let address = '';
     const login = tokenLogin({
@@ -76,6 +79,7 @@ async function ui(cli: Cli, flags: Flags): Promise<number> {
       readOnly,
       command: (words) => cli.command(words),
       log: { ...silent, error: (fields, message) => cli.terminal.warn(unexpectedWords(fields, message)) },
+      outputOf: (task) => outputKept(location, task),
       refusedConfig: async () => (await readConfig(cli))?.refused,
       ...(environment !== undefined && { environment }),
       // A page of another site cannot show a token, so under a token any host name is safe.
@@ -98,6 +102,17 @@ async function ui(cli: Cli, flags: Flags): Promise<number> {
     server.closeAllConnections();
     return EXIT.done;
   });
+}
+
+/** What commands printed on this machine. Output that this user may not read is output that is not there. */
+function outputKept(location: StoreLocation, task: number): Output {
+  try {
+    const reader = new OutputReader(location, task);
+    const pieces = reader.news();
+    return { pieces, complete: !reader.incomplete };
+  } catch {
+    return { pieces: [], complete: false };
+  }
 }
 
 /** Answers say nothing of an unexpected error. This terminal does, so that somebody can report it. */

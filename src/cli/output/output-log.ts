@@ -11,19 +11,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
+import type { Printed, Stream } from '../../documents/logs.ts';
 import type { Logger } from '../../log.ts';
 import { makeOutputFolder, type OutputFolder, type OutputPlace, outputFolder } from './output-folder.ts';
-
-export type Stream = 'stdout' | 'stderr';
-
-/** Something that an execution printed, and when. */
-export interface Printed {
-  readonly execution: number;
-  readonly stream: Stream;
-  /** In milliseconds of the epoch. */
-  readonly at: number;
-  readonly text: string;
-}
 
 /** At least this many bytes of each task are kept, the last ones, and at most about twice as many. */
 const PART_BYTES = 256 * 1024;

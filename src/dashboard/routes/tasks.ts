@@ -5,6 +5,7 @@ import { enqueueContent, isKnownType } from '../../documents/enqueue.ts';
 import { assumedContent, explanationContent, pastContent } from '../../documents/explain.ts';
 import { inboxContent, inboxOf, MOST_QUESTIONS } from '../../documents/inbox.ts';
 import { listContent, MOST_LISTED, pageOf } from '../../documents/list.ts';
+import { endOfOutput, logsContent, outputInResult } from '../../documents/logs.ts';
 import { showContent, shownTask } from '../../documents/show.ts';
 import type { SeenTask } from '../../queue/operate.ts';
 import type { Operations } from '../../queue/operations.ts';
@@ -30,6 +31,7 @@ import { type Route, route } from '../route.ts';
 const HIGHEST_PRIORITY = 4_095;
 const LISTED = 50;
 const QUESTIONS = 50;
+const MOST_OUTPUT = 100_000;
 
 const TASK: Field<string> = textField('the number of a task, or `key:` and its key', 300);
 const SUMMARIES = {
@@ -125,6 +127,20 @@ export const TASKS: readonly Route[] = [
     answer: 'explain.if',
     run: async ({ holdfast, path, query: { options } }) =>
       assumedContent(await holdfast.explainIf((await taskOf(holdfast, path.id)).id, optionsIn(options, 'options'))),
+  }),
+  route({
+    method: 'GET',
+    path: 'tasks/{id}/logs',
+    summary: `what the commands of a task printed, as it is kept on the machine of the dashboard: the last ${MOST_OUTPUT} characters`,
+    needs: 'view',
+    params: { id: TASK },
+    answer: 'logs',
+    run: async ({ holdfast, outputOf, path }) => {
+      const task = await taskOf(holdfast, path.id);
+      const kept = outputOf?.(task.id) ?? { pieces: [], complete: false };
+      const found = kept.pieces.length > 0 ? kept : { pieces: outputInResult(task), complete: false };
+      return logsContent(task, 0, endOfOutput(found, MOST_OUTPUT));
+    },
   }),
   route({
     method: 'GET',

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -110,36 +111,89 @@ interface Answer extends Ended {
   readonly leftOpen: readonly string[];
 }
 
-let sharedProcess: Promise<ChildProcess> | undefined;
-let turn: Promise<unknown> = Promise.resolve();
+/**
+ * Runs commands where no process must be started for each, which takes longer than most commands. One after another. It ends with the
+ * tests, which do not wait for it.
+ */
+class SharedProcess {
+  readonly #start: () => ChildProcess;
+  #child: Promise<ChildProcess> | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+  /** What its terminal has shown of the command that runs, if it has one. */
+  #shown = '';
+  #heard = () => {};
 
-/** Starts the shared process. The tests end without waiting for it, and it ends with them. */
-async function startSharedProcess(): Promise<ChildProcess> {
-  const child = fork(SHARED_PROCESS, { execArgv: ['--no-warnings'] });
-  await once(child, 'message');
-  child.once('exit', () => {
-    sharedProcess = undefined;
-    if (child.listenerCount('error') > 0) child.emit('error', new Error('The process of the commands has ended.'));
-  });
-  child.unref();
-  child.channel?.unref();
-  return child;
+  constructor(start: () => ChildProcess) {
+    this.#start = start;
+  }
+
+  run(args: readonly string[], cwd: string, env: StartOptions['env']): Promise<Ended> {
+    const run = this.#turn.then(async () => {
+      this.#child ??= this.#started();
+      const child = await this.#child;
+      this.#shown = '';
+      child.send({ args, cwd, env: environment(cwd, env) });
+      const { leftOpen, ...ended } = await this.#answerOf(child);
+      if (leftOpen.length > 0) throw new Error(`holdfast ${args.join(' ')} left open: ${leftOpen.join(', ')}`);
+      return child.stdout ? { ...ended, stdout: await this.#shownOf() } : ended;
+    });
+    this.#turn = run.catch(() => {});
+    return run;
+  }
+
+  async kill(): Promise<void> {
+    (await this.#child)?.kill('SIGKILL');
+  }
+
+  async #started(): Promise<ChildProcess> {
+    const child = this.#start();
+    child.stdout?.on('data', (chunk: Buffer) => {
+      this.#shown += chunk.toString();
+      this.#heard();
+    });
+    await once(child, 'message');
+    child.once('exit', () => {
+      this.#child = undefined;
+      if (child.listenerCount('error') > 0) child.emit('error', new Error('The process of the commands has ended.'));
+    });
+    child.unref();
+    child.channel?.unref();
+    for (const stream of [child.stdin, child.stdout]) (stream as Socket | null)?.unref();
+    return child;
+  }
+
+  /** Nobody types anything: if a command asks, its input has ended. */
+  async #answerOf(child: ChildProcess): Promise<Answer> {
+    for (;;) {
+      const [message] = (await once(child, 'message')) as [Answer | 'reads'];
+      if (message !== 'reads') return message;
+      child.stdin?.write(END_OF_INPUT);
+    }
+  }
+
+  async #shownOf(): Promise<string> {
+    while (!this.#shown.includes(COMMAND_ENDED)) {
+      await new Promise<void>((resolve) => {
+        this.#heard = resolve;
+      });
+    }
+    return this.#shown.slice(0, this.#shown.indexOf(COMMAND_ENDED));
+  }
 }
 
-/** Runs a command where no process must be started for it, which takes longer than most commands. One after another. */
-function runShared(args: readonly string[], cwd: string, env: StartOptions['env']): Promise<Ended> {
-  const run = turn.then(async () => {
-    sharedProcess ??= startSharedProcess();
-    const child = await sharedProcess;
-    child.send({ args, cwd, env: environment(cwd, env) });
-    const [{ leftOpen, ...ended }] = (await once(child, 'message')) as [Answer];
-    checkDocuments(ended.stdout);
-    if (leftOpen.length > 0) throw new Error(`holdfast ${args.join(' ')} left open: ${leftOpen.join(', ')}`);
-    return ended;
+/** What a person types to end the input of a terminal. */
+const END_OF_INPUT = '\u0004';
+/** What the shared process prints on its terminal after each command. */
+const COMMAND_ENDED = '[the command has ended]';
+
+const withPipes = new SharedProcess(() => fork(SHARED_PROCESS, { execArgv: ['--no-warnings'] }));
+
+const onTerminal = new SharedProcess(() => {
+  const [program, ...words] = ON_TERMINAL as [string, ...string[]];
+  return spawn(program, [...words, process.execPath, '--no-warnings', SHARED_PROCESS, `'${COMMAND_ENDED}'`], {
+    stdio: ['pipe', 'pipe', 'inherit', 'ipc'],
   });
-  turn = run.catch(() => {});
-  return run;
-}
+});
 
 /** Only what the tests name: a store or a colour of the person who runs them must not shine through. */
 function environment(home: string, more: StartOptions['env'] = {}): NodeJS.ProcessEnv {
@@ -154,8 +208,8 @@ export class Project {
   /** Variables of all its processes. */
   env: StartOptions['env'] = {};
   readonly #processes: HoldfastProcess[] = [];
-  /** Commands in the shared process that have not ended. */
-  #running = 0;
+  /** Shared processes with a command that has not ended. */
+  readonly #running = new Set<SharedProcess>();
 
   constructor() {
     mkdirSync(join(this.folder, '.holdfast'));
@@ -186,11 +240,22 @@ export class Project {
   }
 
   /** Runs it to its end, in a process that the commands of a test file share: for what a command prints and does. */
-  run(...args: readonly string[]): Promise<Ended> {
-    this.#running += 1;
-    return runShared(args, this.folder, this.env).finally(() => {
-      this.#running -= 1;
-    });
+  async run(...args: readonly string[]): Promise<Ended> {
+    const ended = await this.#runIn(withPipes, args);
+    checkDocuments(ended.stdout);
+    return ended;
+  }
+
+  /** As `run`, in a shared process on a terminal, where nobody types anything. `stdout` is what the terminal shows. */
+  runOnTerminal(...args: readonly string[]): Promise<Ended> {
+    return this.#runIn(onTerminal, args);
+  }
+
+  async #runIn(shared: SharedProcess, args: readonly string[]): Promise<Ended> {
+    this.#running.add(shared);
+    const ended = await shared.run(args, this.folder, this.env);
+    this.#running.delete(shared);
+    return ended;
   }
 
   /** Runs it with --json, and reads the one document that it must print. */
@@ -207,7 +272,7 @@ export class Project {
 
   async remove(): Promise<void> {
     // The test has given up a command, which the commands of other tests must not wait for.
-    if (this.#running > 0) (await sharedProcess)?.kill('SIGKILL');
+    for (const shared of this.#running) await shared.kill();
     for (const started of this.#processes) started.kill('SIGKILL');
     await Promise.all(this.#processes.map(({ ended }) => ended.catch(() => undefined)));
     rmSync(this.folder, { recursive: true, force: true });

@@ -6,6 +6,7 @@ const LONGEST = [
   'test/who-pays/postgres.test.ts',
   'test/who-pays/sqlite.test.ts',
   'test/contract/sqlite.test.ts',
+  'test/process/hostile.test.ts',
 ];
 
 /** Begins with the files that take longest: begun last, they would run alone while the other processors have nothing to do. */

@@ -33,5 +33,5 @@ export function lastFailure(message: string, failedAs: string | null | undefined
     string,
     string | undefined,
   ];
-  return { kind, reason, message, ...(fingerprint !== undefined && { fingerprint }) };
+  return fingerprint === undefined ? { kind, reason, message } : { kind, reason, message, fingerprint };
 }

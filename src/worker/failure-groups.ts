@@ -45,7 +45,9 @@ function sampleOf(type: string, failure: Failure): Sample {
   const { kind, reason, name, message, stack } = failure;
   const frame = ownFrame(stack);
   const fingerprint = fingerprintOf(failure);
-  return { type, fingerprint, kind, reason, name, message: lastError(message), ...(frame !== undefined && { frame }) };
+  const sample: Writable<Sample> = { type, fingerprint, kind, reason, name, message: lastError(message) };
+  if (frame !== undefined) sample.frame = frame;
+  return sample;
 }
 
 function groupId({ type, fingerprint }: Pick<Sample, 'type' | 'fingerprint'>): string {

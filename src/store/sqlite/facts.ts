@@ -308,7 +308,8 @@ function withCharge(json: string, charge: Charge, delay: number): string {
   );
 }
 
-function changed({ delayMs = 0, ...one }: Charged, count: number, delay: number): Charged {
+function changed({ reason, kind, count: before, delayMs = 0 }: Charged, by: number, delay: number): Charged {
+  const count = before + by;
   const all = Math.max(0, delayMs + delay);
-  return { ...one, count: one.count + count, ...(all > 0 && { delayMs: all }) };
+  return all > 0 ? { reason, kind, count, delayMs: all } : { reason, kind, count };
 }

@@ -23,6 +23,21 @@ export type HandedRow = [
   past: PastRow | null,
 ];
 
+/** A task as `handed_now` writes it if it has no other values. */
+type ShortRow = [id: number, class_: number, source: string, priority: number, submittedAt: number, payload: string];
+
+/** A task of a claim. */
+export type ClaimedRow = HandedRow | ShortRow;
+
+const isShort = (row: ClaimedRow): row is ShortRow => row.length === 6;
+
+/** The row of a task that was leased now. */
+function handed(row: ClaimedRow, now: number): HandedRow {
+  if (!isShort(row)) return row;
+  const [id, class_, source, priority, submittedAt, payload] = row;
+  return [id, 1, class_, source, priority, submittedAt, payload, 0, now, null, true, null, null, false, null];
+}
+
 /** The facts of a task with earlier executions. */
 type PastRow = [
   round_base: number,
@@ -58,9 +73,10 @@ function pastFrom(row: PastRow) {
 export async function claimedFrom(
   classes: Classes,
   token: string,
-  rows: readonly HandedRow[],
+  given: readonly ClaimedRow[],
   now: number,
 ): Promise<readonly Claimed[]> {
+  const rows = given.map((row) => handed(row, now));
   if (rows.some(([, , id]) => !classes.knows(id))) await classes.learn();
   return rows.map((row) => {
     const [id, execution, class_, source, priority, submittedAt, payload, revision, since, deadline] = row;

@@ -35,7 +35,15 @@ import type {
 } from '../store.ts';
 import { policyVersions } from '../worker-row.ts';
 import type { Batch } from './blocked-calls.ts';
-import { claimedFrom, type HandedRow, type StateRow, type StatesOfSources, sourceState, withSources } from './claim.ts';
+import {
+  type ClaimedRow,
+  claimedFrom,
+  type HandedRow,
+  type StateRow,
+  type StatesOfSources,
+  sourceState,
+  withSources,
+} from './claim.ts';
 import type { Classes } from './classes.ts';
 import type { Time } from './clock.ts';
 import type { Counting } from './counters.ts';
@@ -91,7 +99,7 @@ interface ClaimAnswer {
   readonly now: number;
   readonly expired: boolean;
   readonly unfinished?: boolean;
-  readonly tasks?: readonly HandedRow[] | null;
+  readonly tasks?: readonly ClaimedRow[] | null;
   readonly sources?: StatesOfSources | null;
   readonly next?: number | null;
 }

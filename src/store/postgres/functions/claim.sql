@@ -17,9 +17,10 @@ CREATE TYPE taken AS (taken bigint[], is_unfinished boolean, is_blocked boolean,
 -- The result of a pick. `ids`: the next tasks in order. `going_on`: the lanes with more tasks, with the key and seq of their next
 -- task (or lower). `drained`: the lanes without more tasks. `has_more`: there are more lanes than were read. `suspects`: how many
 -- of the tasks are suspects. `blocks`: how many blocks of dead entries were read, if many. `is_blocked`: a source was left out
--- because its row is locked. `is_limited`: a task needs a token, or its source has a row in `source_states`.
+-- because its row is locked. `is_limited`: a task needs a token, or its source has a row in `source_states`. `alike`: the class of all
+-- these tasks, if nothing but their type decides whether they may be claimed ahead.
 CREATE TYPE picked AS (ids bigint[], lanes_left bigint[], next_keys double precision[], next_seqs bigint[], empty_lanes bigint[],
-  has_more boolean, suspects integer, blocks bigint, is_blocked boolean, is_limited boolean);
+  has_more boolean, suspects integer, blocks bigint, is_blocked boolean, is_limited boolean, alike integer);
 
 -- Leases the next ready tasks to a worker. Returns them, and when the next task is due. `expired`: the deadline of some tasks has
 -- passed, and the worker must recover them first. `unfinished`: the claim ended early, to keep its transaction short, and must be
@@ -77,7 +78,7 @@ BEGIN
   IF taken <> '{}' THEN
     -- It was idle.
     IF has_long_lease THEN UPDATE workers SET lease_until = now_ + lease_for WHERE id = worker_; END IF;
-    SELECT json_agg(handed(l, b) ORDER BY t.n), bool_or(l.deadline IS NOT NULL) INTO tasks, had_deadline
+    SELECT json_agg(handed_now(l, b) ORDER BY t.n), bool_or(l.deadline IS NOT NULL) INTO tasks, had_deadline
     FROM unnest(taken) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id JOIN bodies b ON b.id = t.id;
   END IF;
   IF due <= now_ OR expiring <= now_ OR had_deadline THEN
@@ -241,7 +242,7 @@ BEGIN
     is_limited := is_limited OR coalesce(found.is_limited, false);
     EXIT WHEN found IS NULL;
     wanted := coalesce(found.ids, '{}');
-    IF cardinality(wanted) > most THEN
+    IF cardinality(wanted) > most AND NOT are_short(found.alike, p_request -> 'aheadTypes') THEN
       wanted := wanted[1 : ahead_of(wanted, most, coalesce(texts_of(p_request -> 'aheadTypes'), '{}'))];
     END IF;
     IF wanted <> '{}' AND is_large THEN wanted := wanted[1 : fitting(wanted, (p_request ->> 'worker')::bigint, p_token)]; END IF;
@@ -278,6 +279,10 @@ DECLARE
   without text[] := '{}';
   is_blocked boolean := false;
 BEGIN
+  IF p_tracks = '{0}' AND p_except = '{}' AND p_most > 0 AND NOT p_limited AND NOT p_queue.fair THEN
+    found := pick_single(p_queue, p_most, p_now);
+    IF found.has_more IS NOT NULL THEN RETURN found; END IF;
+  END IF;
   -- The lanes that are read first are usually not of limited sources.
   found := pick(p_queue, p_tracks, p_most, p_suspects, p_except, '{}', p_now);
   IF NOT p_limited OR NOT EXISTS (SELECT 1 FROM lanes a WHERE a.id = ANY(found.lanes_left || found.empty_lanes)
@@ -302,11 +307,60 @@ BEGIN
   RETURN found;
 END $$;
 
+-- The same as `pick` if only one lane is active, in which case no lanes have to be merged. Null if there are several, or none.
+CREATE FUNCTION pick_single(p_queue claimable, p_most integer, p_now bigint) RETURNS picked LANGUAGE plpgsql AS $$
+DECLARE
+  found picked;
+  lane_ record;
+  low double precision;
+  is_alike boolean;
+  blocks bigint := blocks_read('lanes', 'lanes_active');
+BEGIN
+  SELECT count(*) AS lanes, min(id) AS id, min(class) AS class, min(rank) AS rank INTO lane_ FROM (
+    SELECT x.* FROM unnest(p_queue.classes) c(id) CROSS JOIN LATERAL (
+      SELECT l.id, l.class, l.rank FROM lanes l WHERE l.class = c.id AND l.track = 0 AND l.active AND l.rank >= p_queue.low_rank
+        AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.name = l.source)
+      ORDER BY l.rank, l.rank_seq LIMIT 2) x LIMIT 2) first;
+  IF lane_.lanes <> 1 THEN RETURN NULL; END IF;
+  blocks := blocks_read('lanes', 'lanes_active') - blocks;
+  IF blocks > 504 THEN PERFORM raise_floor('lanes ' || p_queue.queue, lane_.rank, blocks, p_now); END IF;
+  low := coalesce((SELECT low_key_in(lanes, keys, lane_.id) FROM low_keys WHERE queue = p_queue.queue AND until > p_now), '-infinity');
+  blocks := blocks_read('live', 'live_ready');
+  SELECT array_agg(id), ARRAY[max(order_key)], (array_agg(seq))[count(*) :], bool_and(is_plain)
+  INTO found.ids, found.next_keys, found.next_seqs, is_alike FROM (
+    SELECT id, order_key, seq, idempotent IS NOT FALSE AND deadline IS NULL AND NOT suspect AND NOT needs_token AS is_plain FROM live
+    WHERE lane = lane_.id AND state = 'ready' AND order_key >= low ORDER BY order_key, seq LIMIT p_most) task;
+  blocks := blocks_read('live', 'live_ready') - blocks;
+  IF blocks > 500 + 8 * (1 + p_most) THEN found.blocks := blocks; END IF;
+  IF is_alike THEN found.alike := lane_.class; END IF;
+  IF cardinality(found.ids) = p_most THEN
+    found.lanes_left := ARRAY[lane_.id];
+  ELSIF lane_.rank > kept_active_since(p_now) OR low > '-infinity' THEN
+    found.lanes_left := ARRAY[lane_.id];
+    found.next_keys := ARRAY['infinity'::double precision];
+    found.next_seqs := ARRAY[0::bigint];
+  ELSE
+    found.empty_lanes := ARRAY[lane_.id];
+    found.next_keys := NULL;
+    found.next_seqs := NULL;
+  END IF;
+  found.has_more := false;
+  found.suspects := 0;
+  found.is_limited := false;
+  RETURN found;
+END $$;
+
 -- Locks and returns those of these tasks that may still be leased, and that no other transaction has locked.
 CREATE FUNCTION lockable(p_ids bigint[], p_now bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
 BEGIN
   RETURN ARRAY(SELECT id FROM live WHERE id = ANY(p_ids) AND state IS NOT DISTINCT FROM 'ready' AND (deadline IS NULL OR deadline > p_now)
     FOR UPDATE SKIP LOCKED);
+END $$;
+
+-- Whether all tasks of a class may be claimed ahead, as far as its type decides it. Null is no class.
+CREATE FUNCTION are_short(p_class integer, p_types json) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN p_class IS NOT NULL AND (SELECT type FROM classes WHERE id = p_class) = ANY(coalesce(texts_of(p_types), '{}'));
 END $$;
 
 -- How many of these tasks may be claimed, in their order: up to the limit, and beyond it only while all tasks are of short types,

@@ -16,3 +16,10 @@ CREATE FUNCTION handed(l live, b bodies) RETURNS json LANGUAGE sql AS $$
       THEN json_build_array(l.round_base, l.first_started_at, l.charged, l.in_a_row, l.deferred_since, l.recoveries, lost_of(l),
         l.verdict, l.error, l.failed_as, l.why = 'expiry', checkpoint_of(l.id), l.key_from) END)
 $$;
+
+-- The same of a task that was leased now. Of one that has no value besides those of every task, these are a shorter list.
+CREATE FUNCTION handed_now(l live, b bodies) RETURNS json LANGUAGE sql AS $$
+  SELECT CASE WHEN l.executions = 1 AND l.deadline IS NULL AND l.idempotent AND b.key IS NULL AND b.policy IS NULL AND l.why IS NULL AND l.reason IS NULL
+      AND l.error IS NULL AND l.charged IS NULL AND l.deferrals = 0 AND NOT l.suspect AND l.verdict IS NULL
+    THEN json_build_array(l.id, l.class, b.source, b.priority, b.submitted_at, b.payload) ELSE handed(l, b) END
+$$;

@@ -237,6 +237,8 @@ export interface FailureGroupJson {
     readonly verb: FailureVerb;
     readonly actor: string;
     readonly note: string | null;
+    /** When a mute ends. */
+    readonly until: string | null;
   }[];
   readonly state: FailureGroupState;
 }

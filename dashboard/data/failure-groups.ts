@@ -41,6 +41,7 @@ const WORDS: Readonly<Record<FailureVerb, { readonly does: string; readonly mean
   mute: { does: 'Mute', means: 'It does not matter: the list leaves it out.', is: 'muted' },
   resolve: { does: 'Resolve', means: 'It is mended. If it fails again, it is shown as regressed.', is: 'resolved' },
   reopen: { does: 'Reopen', means: 'What was said of it is taken back.', is: 'open' },
+  note: { does: 'Note', means: 'It stands with the group for others. Nothing else changes.', is: 'noted' },
 };
 
 /** What can be said of a group in this state. */
@@ -55,18 +56,27 @@ export function verbsForGroup(state: FailureGroupState): readonly FailureVerb[] 
   return FAILURE_VERBS.filter((verb) => !already[state].includes(verb));
 }
 
-export function actOnGroup(verb: FailureVerb, { id, message }: FailureGroupJson, again: () => void): Act {
+/** `lasts`: how long a mute lasts, such as `24h`; empty: until it is reopened. */
+export function actOnGroup(
+  verb: FailureVerb,
+  { id, message }: FailureGroupJson,
+  again: () => void,
+  lasts: () => string = () => '',
+): Act {
   const { does, means, is } = WORDS[verb];
   return {
     title: `${does}: ${message.slice(0, 80)}`,
     words: means,
     does,
-    note: verb === 'mute' ? 'required' : 'optional',
+    note: verb === 'mute' || verb === 'note' ? 'required' : 'optional',
     command: commandFor('failures', verb, id),
     run: async (note) => {
-      await post(`failures/${segment(id)}/${verb}`, { ...(note !== undefined && { note }) });
+      await post(`failures/${segment(id)}/${verb}`, {
+        ...(note !== undefined && { note }),
+        ...(lasts() !== '' && { for: lasts() }),
+      });
       again();
-      return `The group ${id} is ${is}.`;
+      return `The group ${id} is ${is}${lasts() === '' ? '' : ` for ${lasts()}`}.`;
     },
   };
 }

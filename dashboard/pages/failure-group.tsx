@@ -1,3 +1,5 @@
+import { signal } from '@preact/signals';
+import type { FailureVerb } from '../../src/failure/groups.ts';
 import { printFilter } from '../../src/filter.ts';
 import { visible } from '../../src/views/visible.ts';
 import { addressOf, segment } from '../data/address.ts';
@@ -6,8 +8,9 @@ import { commandFor } from '../data/commands.ts';
 import type { ExplainDocument, FailureGroupJson, ListDocument } from '../data/documents.ts';
 import { actOnGroup, adviceOf, helpsWords, hoursOf, verbsForGroup } from '../data/failure-groups.ts';
 import { useDocument } from '../data/use-document.ts';
-import { ActButton } from '../parts/act.tsx';
+import { type Act, ActButton } from '../parts/act.tsx';
 import { Command } from '../parts/copy.tsx';
+import { HowLong } from '../parts/how-long.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Text } from '../parts/json.tsx';
 import { NameLink } from '../parts/links.tsx';
@@ -36,13 +39,28 @@ export function FailureGroupPage({ id }: { readonly id: string }) {
       actions={
         group &&
         verbsForGroup(group.state).map((verb) => (
-          <ActButton key={verb} verb="failures" act={actOnGroup(verb, group, () => void shown.again())} />
+          <ActButton key={verb} verb="failures" act={actFor(verb, group, () => void shown.again())} />
         ))
       }
     >
       <Loaded shown={shown}>{({ group: known }) => <Group group={known} />}</Loaded>
     </Page>
   );
+}
+
+function actFor(verb: FailureVerb, group: FailureGroupJson, again: () => void): Act {
+  if (verb !== 'mute') return actOnGroup(verb, group, again);
+  const end = signal('');
+  const act = actOnGroup(verb, group, again, () => end.value);
+  return {
+    ...act,
+    words: (
+      <>
+        <p>{act.words}</p>
+        <HowLong onChoice={(lasts) => (end.value = lasts)} />
+      </>
+    ),
+  };
 }
 
 function Heading({ group: { message, state } }: { readonly group: FailureGroupJson }) {
@@ -135,9 +153,16 @@ function Group({ group }: { readonly group: FailureGroupJson }) {
               <p class="muted">Nothing yet.</p>
             ) : (
               <ol class="history">
-                {actions.toReversed().map(({ at, verb, actor, note }) => (
+                {actions.toReversed().map(({ at, verb, actor, note, until }) => (
                   <li key={`${at} ${verb}`}>
-                    <strong>{verb}</strong> by <bdi>{visible(actor)}</bdi> <Time at={at} />
+                    <strong>{verb}</strong>
+                    {until !== null && (
+                      <>
+                        {' '}
+                        until <Time at={until} exact />
+                      </>
+                    )}{' '}
+                    by <bdi>{visible(actor)}</bdi> <Time at={at} />
                     {note !== null && <q class="note">{visible(note)}</q>}
                   </li>
                 ))}

@@ -6,6 +6,7 @@ import { commandFor } from '../data/commands.ts';
 import type { SourceJson } from '../data/operating-documents.ts';
 import { actOnSource, holdSource, NO_END, verbsOfSource } from '../data/source-acts.ts';
 import { type Act, ActButton } from './act.tsx';
+import { HowLong } from './how-long.tsx';
 
 /** What a person can do with a source. */
 export function SourceActs({
@@ -35,14 +36,6 @@ export function SourceActs({
   );
 }
 
-const ENDS = [
-  [NO_END, 'until somebody releases it'],
-  ['15m', 'for 15 minutes'],
-  ['1h', 'for an hour'],
-  ['4h', 'for 4 hours'],
-  ['24h', 'for a day'],
-] as const;
-
 function holding(source: SourceJson): Act {
   const end = signal<string>(NO_END);
   return {
@@ -50,16 +43,7 @@ function holding(source: SourceJson): Act {
     words: (
       <>
         <p>None of its tasks starts until then. Running tasks go on, and no attempt is charged.</p>
-        <label class="field">
-          How long
-          <select onChange={(event) => (end.value = event.currentTarget.value)}>
-            {ENDS.map(([value, words]) => (
-              <option key={value} value={value}>
-                {words}
-              </option>
-            ))}
-          </select>
-        </label>
+        <HowLong onChoice={(lasts) => (end.value = lasts)} />
       </>
     ),
   };

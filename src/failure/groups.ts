@@ -33,7 +33,8 @@ export interface FailureGroup {
 
 type Counts = Readonly<Record<string, number>>;
 
-export const FAILURE_VERBS = ['acknowledge', 'mute', 'resolve', 'reopen'] as const;
+/** `note` changes nothing but what was said of it. */
+export const FAILURE_VERBS = ['acknowledge', 'mute', 'resolve', 'reopen', 'note'] as const;
 export type FailureVerb = (typeof FAILURE_VERBS)[number];
 
 export interface FailureGroupAction {
@@ -41,6 +42,8 @@ export interface FailureGroupAction {
   readonly at: number;
   readonly actor: string;
   readonly note?: string;
+  /** When a mute ends. */
+  readonly until?: number;
 }
 
 /** `regressed`: it was resolved and has failed again since. */
@@ -128,12 +131,16 @@ function newest(hours: Counts): Counts {
   return Object.fromEntries(entries.sort(([a], [b]) => Number(a) - Number(b)).slice(-MOST_HOURS));
 }
 
+/** The oldest is forgotten if there are too many, but never the one from which the group has its state. */
 export function withAction(group: FailureGroup, action: FailureGroupAction): FailureGroup {
-  return { ...group, actions: [...group.actions, action].slice(-MOST_ACTIONS) };
+  const actions = [...group.actions, action];
+  const decisive = actions.findLast(isDecisive);
+  const forgotten = actions.length > MOST_ACTIONS ? actions.find((each) => each !== decisive) : undefined;
+  return { ...group, actions: actions.filter((each) => each !== forgotten) };
 }
 
-export function stateOfGroup({ actions, lastAt }: FailureGroup): FailureGroupState {
-  const last = actions.at(-1);
+export function stateOfGroup({ actions, lastAt }: FailureGroup, now: number): FailureGroupState {
+  const last = actions.findLast(isDecisive);
   switch (last?.verb) {
     case undefined:
     case 'reopen':
@@ -141,10 +148,16 @@ export function stateOfGroup({ actions, lastAt }: FailureGroup): FailureGroupSta
     case 'acknowledge':
       return 'acknowledged';
     case 'mute':
-      return 'muted';
+      return last.until !== undefined && last.until <= now ? 'open' : 'muted';
     case 'resolve':
       return lastAt > last.at ? 'regressed' : 'resolved';
   }
+}
+
+type Decisive = FailureGroupAction & { readonly verb: Exclude<FailureVerb, 'note'> };
+
+function isDecisive(action: FailureGroupAction): action is Decisive {
+  return action.verb !== 'note';
 }
 
 /** The share of retries that succeeded, and between which shares it truly lies in 19 of 20 cases. */

@@ -1,4 +1,5 @@
-import { FailureGroupNotFoundError } from '../errors.ts';
+import { type DurationInput, duration, type Milliseconds } from '../duration.ts';
+import { FailureGroupNotFoundError, InvalidInputError } from '../errors.ts';
 import {
   type FailureGroup,
   type FailureGroupState,
@@ -25,6 +26,11 @@ export interface FailureGroupView extends FailureGroup {
 export interface FailureListOptions {
   /** Only groups that fit, as in `list`: `type:sync reason:http.* 'source:imap:*' error:"timed out" since:2h`. Times: its last failure. */
   readonly filter?: string;
+}
+
+export interface MuteOptions extends ActionOptions {
+  /** How long. Default: until it is reopened. */
+  readonly for?: DurationInput;
 }
 
 const FILTER_KEYS = ['type', 'source', 'reason', 'fingerprint', 'error', 'since', 'until'] as const;
@@ -60,7 +66,7 @@ export class Failures {
           lastAt < (endedBefore ?? lastAt + 1) &&
           fits(filter, { ...group, source: Object.keys(sources), error: message }),
       )
-      .map(viewOf);
+      .map((group) => viewOf(group, upkeep.now()));
   }
 
   /** @throws FailureGroupNotFoundError. */
@@ -77,9 +83,11 @@ export class Failures {
     return this.#act('acknowledge', id, options);
   }
 
-  /** It does not matter: `holdfast failures` leaves it out. @throws FailureGroupNotFoundError. */
-  mute(id: string, options: ActionOptions = {}): Promise<FailureGroupView> {
-    return this.#act('mute', id, options);
+  /** It does not matter: `holdfast failures` leaves it out, for a time or until it is reopened. @throws FailureGroupNotFoundError. */
+  async mute(id: string, options: MuteOptions = {}): Promise<FailureGroupView> {
+    const { for: lasts, ...whose } = options;
+    if (lasts === undefined) return this.#act('mute', id, whose);
+    return this.#act('mute', id, whose, duration(lasts, 'for'));
   }
 
   /** It is mended. If it fails again, its state is `regressed`. @throws FailureGroupNotFoundError. */
@@ -92,7 +100,15 @@ export class Failures {
     return this.#act('reopen', id, options);
   }
 
-  async #act(verb: FailureVerb, id: string, options: ActionOptions): Promise<FailureGroupView> {
+  /** Says something of it, which changes nothing else. @throws InvalidInputError without a note; FailureGroupNotFoundError. */
+  async note(id: string, options: ActionOptions): Promise<FailureGroupView> {
+    if (options.note === undefined || options.note.trim() === '') {
+      throw new InvalidInputError('failures.note needs a `note`: what is to be said of the group.');
+    }
+    return this.#act('note', id, options);
+  }
+
+  async #act(verb: FailureVerb, id: string, options: ActionOptions, lasts?: Milliseconds): Promise<FailureGroupView> {
     const whose = by(options, `failures.${verb}`);
     const { failures, upkeep } = this.#store;
     const { id: known } = await this.get(id);
@@ -101,12 +117,18 @@ export class Failures {
       const { revision } = await failures.entries(0);
       const [group] = await failures.groups([known]);
       if (!group) throw new FailureGroupNotFoundError(known);
-      const changed = withAction(group, { verb, at: upkeep.now(), ...whose });
-      if (await failures.write(revision, [], [changed])) return viewOf(changed);
+      const now = upkeep.now();
+      const changed = withAction(group, {
+        verb,
+        at: now,
+        ...whose,
+        ...(lasts !== undefined && { until: now + lasts }),
+      });
+      if (await failures.write(revision, [], [changed])) return viewOf(changed, upkeep.now());
     }
   }
 }
 
-function viewOf(group: FailureGroup): FailureGroupView {
-  return { ...group, state: stateOfGroup(group), retryHelps: retryHelps(group.retries) };
+function viewOf(group: FailureGroup, now: number): FailureGroupView {
+  return { ...group, state: stateOfGroup(group, now), retryHelps: retryHelps(group.retries) };
 }

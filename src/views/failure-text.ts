@@ -16,7 +16,12 @@ export function failureGroupJson(group: FailureGroupView): object {
     retry_helps: retryHelps,
     policy_versions: policyVersions,
     hours: Object.entries(hours).map(([at, count]) => ({ at: rfc3339(Number(at)), count })),
-    actions: actions.map(({ at, note, ...action }) => ({ at: rfc3339(at), ...action, note: note ?? null })),
+    actions: actions.map(({ at, note, until, ...action }) => ({
+      at: rfc3339(at),
+      ...action,
+      note: note ?? null,
+      until: until === undefined ? null : rfc3339(until),
+    })),
   };
 }
 
@@ -52,9 +57,10 @@ export function failureGroupLines(group: FailureGroupView, now: number): readonl
     `sources  ${countsWords(group.sources)}`,
     `policies ${countsWords(group.policyVersions)}`,
     `sample   #${task}`,
-    ...actions.map(({ at, verb, actor, note }) => {
+    ...actions.map(({ at, verb, actor, note, until }) => {
       const why = note === undefined ? '' : `: ${visible(note)}`;
-      return `${clockTime(at, now)}  ${verb} by ${visible(actor)}${why}`;
+      const end = until === undefined ? '' : ` until ${clockTime(until, now)}`;
+      return `${clockTime(at, now)}  ${verb}${end} by ${visible(actor)}${why}`;
     }),
   ];
 }

@@ -179,6 +179,22 @@ describe('failures', () => {
     const { page: list } = await open('failures?state=resolved');
     await expect.poll(() => list.locator('tbody tr').count()).toBe(1);
   });
+
+  test('are muted for a time, and carry notes for others', async () => {
+    const { page } = await open('failures?sort=-count');
+    await page.getByRole('link', { name: 'Cannot read properties' }).first().click();
+    await page.getByRole('button', { name: 'Note' }).click();
+    await page.getByLabel('Why (required)').fill('ticket 7');
+    await page.getByRole('dialog').getByRole('button', { name: 'Note' }).click();
+    await expect.poll(() => page.locator('main').textContent()).toContain('ticket 7');
+    await page.getByRole('button', { name: 'Mute' }).click();
+    await page.getByLabel('How long').selectOption('24h');
+    await page.getByLabel('Why (required)').fill('the vendor knows');
+    expect(await axeViolations(page)).toEqual([]);
+    await page.getByRole('dialog').getByRole('button', { name: 'Mute' }).click();
+    await expect.poll(() => page.locator('h1 .sign').textContent()).toBe('muted');
+    expect(await page.locator('.history').last().textContent()).toMatch(/mute until .* by/);
+  });
 });
 
 describe('an open page', () => {

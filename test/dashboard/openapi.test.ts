@@ -119,8 +119,10 @@ async function walk(holdfast: Awaited<ReturnType<typeof openHoldfast>>): Promise
 
   const group = (await get('failures')).json.items[0].id;
   await read('failures/{id}', `failures/${group}`);
-  for (const verb of ['acknowledge', 'mute', 'resolve', 'reopen'])
+  for (const verb of ['acknowledge', 'resolve', 'reopen'])
     await tell(`failures/{id}/${verb}`, `failures/${group}/${verb}`);
+  await tell('failures/{id}/mute', `failures/${group}/mute`, { for: '1h' });
+  await tell('failures/{id}/note', `failures/${group}/note`, { note: 'ticket 7' });
 
   await tell('sources/{name}/hold', 'sources/charge/hold', { note: 'closed' });
   await read('sources/{name}', 'sources/charge');

@@ -78,6 +78,7 @@ test.each<[verbs: readonly FailureVerb[], failedAgain: boolean, state: string]>(
   [[], true, 'open'],
   [['acknowledge'], true, 'acknowledged'],
   [['acknowledge', 'mute'], true, 'muted'],
+  [['mute', 'note'], true, 'muted'],
   [['resolve'], false, 'resolved'],
   [['resolve'], true, 'regressed'],
   [['resolve', 'reopen'], true, 'open'],
@@ -86,7 +87,16 @@ test.each<[verbs: readonly FailureVerb[], failedAgain: boolean, state: string]>(
   for (const verb of verbs) group = withAction(group, { verb, at: 10, actor: 'ann' });
   const groups = new Map([['a', group]]);
   if (failedAgain) addSightings(groups, { samples: { a: sample }, seen: [seen()] }, 11);
-  expect(stateOfGroup(groups.get('a') as FailureGroup)).toBe(state);
+  expect(stateOfGroup(groups.get('a') as FailureGroup, 20)).toBe(state);
+});
+
+test('a mute for a time ends by itself, and many notes after it do not make it forgotten', () => {
+  let group = grouped([1, seen()]).get('a') as FailureGroup;
+  group = withAction(group, { verb: 'mute', at: 10, actor: 'ann', until: 100 });
+  for (let i = 0; i < 30; i += 1) group = withAction(group, { verb: 'note', at: 11 + i, actor: 'bea', note: `n${i}` });
+  expect(group.actions).toHaveLength(20);
+  expect(group.actions.at(-1)).toMatchObject({ note: 'n29' });
+  expect([stateOfGroup(group, 99), stateOfGroup(group, 100)]).toEqual(['muted', 'open']);
 });
 
 test.each([

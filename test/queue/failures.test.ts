@@ -33,5 +33,11 @@ test('failures are grouped by what they are, and people say what they know of th
   expect(again.actions).toMatchObject([{ verb: 'acknowledge', actor: 'ann', note: 'mine' }, { verb: 'resolve' }]);
   expect(failureGroupLines(again, kit.holdfast.now()).join('')).not.toContain('\u001b');
   expect(JSON.stringify(failureGroupJson(again))).toContain('"state":"regressed"');
+  expect(await failures.mute(id, { for: '2h', note: 'the vendor knows' })).toMatchObject({ state: 'muted' });
+  expect(await failures.note(id, { actor: 'bea', note: 'ticket 7' })).toMatchObject({ state: 'muted' });
+  await kit.advance('2h');
+  expect(await failures.get(id)).toMatchObject({ state: 'open' });
+  await expect(failures.note(id, { actor: 'bea' })).rejects.toThrow('needs a `note`');
+  await expect(failures.mute(id, { for: 'soon' })).rejects.toThrow('for');
   await expect(failures.mute('nothing')).rejects.toThrow(FailureGroupNotFoundError);
 });

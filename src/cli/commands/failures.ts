@@ -7,12 +7,14 @@ import { shortened, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { filterFrom } from '../flags/filter.ts';
+import { span } from '../flags/moment.ts';
 import { withStore } from '../opening/open-store.ts';
 import { declareSubcommands } from '../subcommands.ts';
 
 interface Flags {
   readonly note?: string;
   readonly all?: boolean;
+  readonly for?: string;
 }
 
 const SUMMARIES: Readonly<Record<FailureVerb, string>> = {
@@ -20,6 +22,7 @@ const SUMMARIES: Readonly<Record<FailureVerb, string>> = {
   mute: 'leave it out of the list',
   resolve: 'say that it is mended; it is `regressed` if it fails again',
   reopen: 'take back what was said of it',
+  note: 'say something of it; its state stays',
 };
 
 const ALSO_CALLED: Readonly<Record<FailureVerb, readonly string[]>> = {
@@ -27,6 +30,7 @@ const ALSO_CALLED: Readonly<Record<FailureVerb, readonly string[]>> = {
   mute: ['ignore', 'silence', 'snooze'],
   resolve: ['done', 'fix', 'fixed', 'close'],
   reopen: ['open', 'unmute', 'unresolve'],
+  note: ['comment', 'say'],
 };
 
 export function declare(command: Command): void {
@@ -42,11 +46,12 @@ export function declare(command: Command): void {
         action: (cli, [id]) => show(cli, id as string),
       },
       ...FAILURE_VERBS.map((verb) => ({
-        usage: `${verb} ID [--note TEXT]`,
+        usage:
+          verb === 'note' ? 'note ID --note TEXT' : `${verb} ID [--note TEXT]${verb === 'mute' ? ' [--for TIME]' : ''}`,
         summary: SUMMARIES[verb],
         alsoCalled: ALSO_CALLED[verb],
-        declare: (one: Command) => one.argument('<id>').option('--note <text>', 'a note about why'),
-        action: (cli: Cli, [id]: readonly string[], { note }: Flags) => change(cli, verb, id as string, note),
+        declare: (one: Command) => declareVerb(one, verb),
+        action: (cli: Cli, [id]: readonly string[], flags: Flags) => change(cli, verb, id as string, flags),
       })),
     ],
     { takesFilter: true },
@@ -61,6 +66,13 @@ A filter: type:sync reason:http.* 'source:imap:*' 'error:timed out' fingerprint:
   TREND  the failures of each of the last 24 hours; in terminals of at least ${WIDE} columns
   RETRY  how many of the retries after such a failure succeeded, with the range in which the true share lies in 19 of 20 cases`,
   );
+}
+
+function declareVerb(command: Command, verb: FailureVerb): void {
+  command.argument('<id>');
+  if (verb === 'note') command.requiredOption('--note <text>', 'what is to be said');
+  else command.option('--note <text>', 'a note about why');
+  if (verb === 'mute') command.option('--for <duration>', 'how long, such as 24h (default: until it is reopened)');
 }
 
 async function list(cli: Cli, terms: readonly string[], { all = false }: Flags): Promise<void> {
@@ -124,9 +136,14 @@ async function show(cli: Cli, id: string): Promise<void> {
   });
 }
 
-async function change(cli: Cli, verb: FailureVerb, id: string, note: string | undefined): Promise<void> {
+async function change(cli: Cli, verb: FailureVerb, id: string, { note, for: lasts }: Flags): Promise<void> {
+  // A mistake in it is told with its flag.
+  if (lasts !== undefined) span(lasts, '--for');
+  const muted = lasts === undefined ? {} : { for: lasts };
   return withStore(cli, {}, async (holdfast) => {
-    const group = await holdfast.failures[verb](id, { actor: cli.actor, ...(note !== undefined && { note }) });
+    const by = { actor: cli.actor, ...(note !== undefined && { note }) };
+    const { failures } = holdfast;
+    const group = verb === 'mute' ? await failures.mute(id, { ...by, ...muted }) : await failures[verb](id, by);
     cli.terminal.answer(`failures.${verb}`, { exit: EXIT.done, group: failureGroupJson(group) }, () =>
       cli.terminal.result(`${group.id} is ${group.state}`),
     );

@@ -1,16 +1,20 @@
+import { formatDuration, type Milliseconds } from '../../duration.ts';
 import { FAILURE_VERBS, type FailureVerb } from '../../failure/groups.ts';
 import { failureGroupJson } from '../../views/failure-text.ts';
 import { NOTE } from '../common-fields.ts';
-import { textField } from '../fields.ts';
+import { durationField, optional, textField } from '../fields.ts';
 import { type Route, route } from '../route.ts';
 
 const GROUP = textField('the id of a group, or its beginning', 64);
+
+const MUTE = { for: optional(durationField('how long; default: until it is reopened')) };
 
 const SUMMARIES: Readonly<Record<FailureVerb, string>> = {
   acknowledge: 'say that somebody knows of a group',
   mute: 'leave a group out of the list',
   resolve: 'say that a group is mended; it is `regressed` if it fails again',
   reopen: 'take back what was said of a group',
+  note: 'say something of a group; its state stays',
 };
 
 export const FAILURES: readonly Route[] = [
@@ -38,12 +42,16 @@ export const FAILURES: readonly Route[] = [
       summary: SUMMARIES[verb],
       needs: 'failures',
       params: { id: GROUP },
-      body: { note: NOTE },
+      body: { note: NOTE, ...(verb === 'mute' && MUTE) },
       answer: `failures.${verb}`,
-      run: async ({ holdfast, path, by }) => ({
-        exit: 0,
-        group: failureGroupJson(await holdfast.failures[verb](path.id, by)),
-      }),
+      run: async ({ holdfast: { failures }, path, by, body }) => {
+        const lasts = (body as { readonly for?: Milliseconds }).for;
+        const group =
+          verb === 'mute' && lasts !== undefined
+            ? await failures.mute(path.id, { ...by, for: formatDuration(lasts) })
+            : await failures[verb](path.id, by);
+        return { exit: 0, group: failureGroupJson(group) };
+      },
     }),
   ),
 ];

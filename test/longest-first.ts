@@ -7,6 +7,9 @@ const LONGEST = [
   'test/who-pays/sqlite.test.ts',
   'test/contract/sqlite.test.ts',
   'test/process/hostile.test.ts',
+  'test/docs/app.test.ts',
+  'test/docs/start.test.ts',
+  'test/docs/console.test.ts',
 ];
 
 /** Begins with the files that take longest: begun last, they would run alone while the other processors have nothing to do. */

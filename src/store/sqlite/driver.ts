@@ -37,10 +37,13 @@ export interface Library {
 }
 
 /** How many rows one statement inserts: the largest that fits. */
-const AT_ONCE = [32, 8, 1] as const;
+const AT_ONCE = [100, 32, 8, 1] as const;
 
-/** The same for rows that are alike, which bind few values. */
-const ALIKE_AT_ONCE = [100, ...AT_ONCE] as const;
+/** From this number of rows on, equal values are bound once. */
+const FEWEST_COMPARED = 8;
+
+/** How many statements are kept that bind equal values once. Each is for other columns. When there are so many, further ones are not made. */
+const MOST_COMPARED = 100;
 
 /**
  * One connection with its prepared statements, each made at its first use. A statement is found by its text, so that the SQL can
@@ -50,6 +53,7 @@ export class Sql {
   readonly #driver: Driver;
   readonly #statements = new Map<string, Statement>();
   readonly #insertions = new Map<string, Statement>();
+  readonly #comparedInsertions = new Map<string, Statement>();
   readonly #raw = new Map<string, Statement>();
   readonly #plucked = new Map<string, Statement>();
 
@@ -91,11 +95,46 @@ export class Sql {
     for (let at = 0; at < values.length; ) {
       const rows = AT_ONCE.find((size) => at + size * columns <= values.length) as number;
       const end = at + rows * columns;
-      const whole = at === 0 && end === values.length;
-      this.#inserting(into, rows, columns, onConflict).run(whole ? values : values.slice(at, end));
+      if (rows < FEWEST_COMPARED || !this.#insertCompared(into, columns, values, at, end, onConflict)) {
+        const whole = at === 0 && end === values.length;
+        this.#inserting(into, rows, columns, onConflict).run(whole ? values : values.slice(at, end));
+      }
       this.changed += rows;
       at = end;
     }
+  }
+
+  /**
+   * Inserts rows, and binds the value of a column only once if they all have the same there: most columns of rows that are written
+   * together have, and binding takes half of the time. False if too many combinations of such columns have come before.
+   */
+  #insertCompared(
+    into: string,
+    columns: number,
+    values: readonly unknown[],
+    from: number,
+    end: number,
+    onConflict: string,
+  ): boolean {
+    const common: Record<string, unknown> = {};
+    const own: number[] = [];
+    let row = '';
+    for (let column = 0; column < columns; column++) {
+      const value = values[from + column];
+      let at = from + column + columns;
+      while (at < end && values[at] === value) at += columns;
+      if (at >= end) common[`c${column}`] = value;
+      else own.push(column);
+      row += `${column === 0 ? '' : ','}${at < end ? '?' : `@c${column}`}`;
+    }
+    const statement = this.#compared(into, (end - from) / columns, row, onConflict);
+    if (!statement) return false;
+    const each: unknown[] = [];
+    for (let at = from; at < end; at += columns) {
+      for (const column of own) each.push(values[at + column]);
+    }
+    statement.run(each, common);
+    return true;
   }
 
   /**
@@ -111,7 +150,7 @@ export class Sql {
     own?: readonly unknown[],
   ): void {
     for (let at = 0; at < count; ) {
-      const rows = ALIKE_AT_ONCE.find((size) => at + size <= count) as number;
+      const rows = AT_ONCE.find((size) => at + size <= count) as number;
       const named = { ...common, first: (common.first as number) + at };
       const statement = this.#insertingAlike(into, row, rows);
       if (own) statement.run(rows === count ? own : own.slice(at, at + rows), named);
@@ -152,6 +191,20 @@ export class Sql {
       const row = `(${Array(columns).fill('?').join()})`;
       statement = this.#driver.prepare(`INSERT INTO ${into} VALUES ${Array(rows).fill(row).join()} ${onConflict}`);
       this.#insertions.set(name, statement);
+    }
+    return statement;
+  }
+
+  /** Undefined if there are too many statements of this kind. */
+  #compared(into: string, rows: number, row: string, onConflict: string): Statement | undefined {
+    const name = `${rows} ${row} ${into}${onConflict}`;
+    let statement = this.#comparedInsertions.get(name);
+    if (!statement) {
+      if (this.#comparedInsertions.size >= MOST_COMPARED) return undefined;
+      statement = this.#driver.prepare(
+        `INSERT INTO ${into} VALUES ${Array(rows).fill(`(${row})`).join()} ${onConflict}`,
+      );
+      this.#comparedInsertions.set(name, statement);
     }
     return statement;
   }

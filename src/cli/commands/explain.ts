@@ -121,20 +121,26 @@ function printLines({ terminal }: Cli, text: string): void {
   for (const line of visibleLines(text)) terminal.result(line);
 }
 
-function print(cli: Cli, { task, text, actions }: Explanation): void {
-  const { terminal } = cli;
-  const glyph = terminal.out.glyph(task);
+function print(cli: Cli, explanation: Explanation): void {
+  for (const line of explanationLines(cli, explanation)) cli.terminal.result(line);
+}
+
+/** The lines of `explain ID`. */
+export function explanationLines(cli: Cli, { task, text, actions }: Explanation): string[] {
+  const glyph = cli.terminal.out.glyph(task);
   const [headline = '', ...lines] = visibleLines(text);
-  terminal.result(`${glyph} ${headline}`);
-  for (const line of lines) terminal.result(line);
   const advice = task.state === 'needs_manual' ? adviceFor(task.reason) : undefined;
-  if (advice !== undefined) terminal.result(`  advice  ${advice}`);
   const width = Math.max(0, ...actions.filter((each) => commandOf(cli, task, each)).map(({ words }) => words.length));
-  for (const [i, action] of actions.entries()) {
-    const command = commandOf(cli, task, action);
-    const words = command === undefined ? wordsOf(task, action) : `${action.words.padEnd(width)}  ${command}`;
-    terminal.result(`  ${i === 0 ? 'change' : '      '}  ${visible(words)}`);
-  }
+  return [
+    `${glyph} ${headline}`,
+    ...lines,
+    ...(advice === undefined ? [] : [`  advice  ${advice}`]),
+    ...actions.map((action, i) => {
+      const command = commandOf(cli, task, action);
+      const words = command === undefined ? wordsOf(task, action) : `${action.words.padEnd(width)}  ${command}`;
+      return `  ${i === 0 ? 'change' : '      '}  ${visible(words)}`;
+    }),
+  ];
 }
 
 function printError(cli: Cli, explained: ExplainedFailure, task: Task | undefined): void {

@@ -10,6 +10,7 @@ import { filterFrom } from '../flags/filter.ts';
 import { span } from '../flags/moment.ts';
 import { withStore } from '../opening/open-store.ts';
 import { declareSubcommands } from '../subcommands.ts';
+import type { Cell, Column } from '../terminal/table.ts';
 
 interface Flags {
   readonly note?: string;
@@ -88,27 +89,45 @@ async function list(cli: Cli, terms: readonly string[], { all = false }: Flags):
 const WIDE = 116;
 
 function print({ terminal }: Cli, groups: readonly FailureGroupView[], now: number, all: boolean): void {
-  const isHidden = ({ state }: FailureGroupView) => !all && (state === 'muted' || state === 'resolved');
+  const isHidden = (group: FailureGroupView) => !all && isPutAside(group);
+  const shown = groups.filter((group) => !isHidden(group));
+  const { columns, rows } = groupTable(shown, now, terminal.out.columns);
+  terminal.table(columns, rows, 'There are no open groups of failures.');
+  for (const state of ['muted', 'resolved'] as const) {
+    const hidden = groups.filter((group) => group.state === state && isHidden(group)).length;
+    if (hidden > 0) terminal.note(`${hidden} ${state}: --all shows them`);
+  }
+}
+
+/** Whether a list leaves it out. */
+export function isPutAside({ state }: FailureGroupView): boolean {
+  return state === 'muted' || state === 'resolved';
+}
+
+/** The columns and rows of groups, in a terminal of so many columns. */
+export function groupTable(
+  groups: readonly FailureGroupView[],
+  now: number,
+  available: number,
+): { readonly columns: readonly Column[]; readonly rows: readonly Cell[][] } {
   // 80 columns have no room for them.
-  const isWide = terminal.out.columns >= WIDE;
-  const rows = groups
-    .filter((group) => !isHidden(group))
-    .map((group) => [
-      group.id,
-      group.state,
-      group.count,
-      ago(group.lastAt, now),
-      ...(isWide ? [trendOf(group, now)] : []),
-      group.retryHelps
-        ? retryHelpsWords(group)
-            .replace('retry helps ', '')
-            .replace(isWide ? '' : / \(.*/, '')
-        : '',
-      visible(group.type),
-      visible(group.reason),
-      shortened(visible(group.message)),
-    ]);
-  const columns = [
+  const isWide = available >= WIDE;
+  const rows = groups.map((group) => [
+    group.id,
+    group.state,
+    group.count,
+    ago(group.lastAt, now),
+    ...(isWide ? [trendOf(group, now)] : []),
+    group.retryHelps
+      ? retryHelpsWords(group)
+          .replace('retry helps ', '')
+          .replace(isWide ? '' : / \(.*/, '')
+      : '',
+    visible(group.type),
+    visible(group.reason),
+    shortened(visible(group.message)),
+  ]);
+  const columns: Column[] = [
     'ID',
     'STATE',
     'COUNT',
@@ -118,12 +137,8 @@ function print({ terminal }: Cli, groups: readonly FailureGroupView[], now: numb
     ['TYPE', 8],
     ['REASON', 8],
     ['ERROR', 10],
-  ] as const;
-  terminal.table([...columns], rows, 'There are no open groups of failures.');
-  for (const state of ['muted', 'resolved'] as const) {
-    const hidden = groups.filter((group) => group.state === state && isHidden(group)).length;
-    if (hidden > 0) terminal.note(`${hidden} ${state}: --all shows them`);
-  }
+  ];
+  return { columns, rows };
 }
 
 async function show(cli: Cli, id: string): Promise<void> {

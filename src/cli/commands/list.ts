@@ -18,7 +18,7 @@ import { FILTER_HELP, filterFrom } from '../flags/filter.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
-import { live } from '../terminal/live.ts';
+import { type LiveView, live, type Size, timeNow } from '../terminal/live.ts';
 import { type Cell, type Column, table } from '../terminal/table.ts';
 
 export interface ListFlags {
@@ -70,7 +70,7 @@ export async function list(cli: Cli, terms: readonly string[], flags: ListFlags)
     flags.before === undefined ? undefined : wholeNumberFlag(flags.before.replace(/^#/, ''), '--before', 1);
   return withStore(cli, {}, async (holdfast) => {
     const read = () => pageOf(holdfast, { filter: given, limit, before, held: flags.held === true });
-    if (flags.watch) return live(cli.terminal, async () => onScreen(cli, holdfast, await read()));
+    if (flags.watch) return live(cli.terminal, new WatchedList(cli, holdfast, read));
     const page = await read();
     if (cli.terminal.json) cli.terminal.document(documentOf('list', await listContent(holdfast, page)));
     else if (flags.ids) for (const { id } of page.tasks) cli.terminal.result(String(id));
@@ -95,24 +95,59 @@ function refuseWatch(cli: Cli, { watch = false, ids = false }: ListFlags): void 
 }
 
 /** As many rows as the terminal has. */
-async function onScreen(cli: Cli, holdfast: Operations, page: Page): Promise<string[]> {
-  const rows = (process.stdout.rows || 24) - 2;
-  const shown = page.tasks.slice(0, rows - 1);
-  if (shown.length === 0) {
-    return [page.next === null ? 'No task matches.' : `No task matches among the newest ${MOST_SEARCHED}.`];
+class WatchedList implements LiveView {
+  paused = false;
+  readonly #cli: Cli;
+  readonly #holdfast: Operations;
+  readonly #next: () => Promise<Page>;
+  #page: Page | undefined;
+  #rows: readonly Cell[][] = [];
+
+  constructor(cli: Cli, holdfast: Operations, next: () => Promise<Page>) {
+    this.#cli = cli;
+    this.#holdfast = holdfast;
+    this.#next = next;
   }
-  const lines = table(COLUMNS, await rowsOf(holdfast, shown), cli.terminal.out);
-  return page.next === null && shown.length === page.tasks.length
-    ? lines
-    : [...lines.slice(0, rows - 1), shownOf(page, shown.length)];
+
+  async read(): Promise<void> {
+    const page = await this.#next();
+    this.#rows = await rowsOf(this.#holdfast, page.tasks.slice(0, MOST_WATCHED));
+    this.#page = page;
+  }
+
+  draw({ rows }: Size): readonly string[] {
+    const { out } = this.#cli.terminal;
+    const last = out.paint('idle', `${timeNow()}  q: quit  p: ${this.paused ? 'go on' : 'pause'}`);
+    return [...this.#lines(rows - 1), last];
+  }
+
+  async press(): Promise<boolean> {
+    return false;
+  }
+
+  #lines(room: number): readonly string[] {
+    const page = this.#page;
+    if (!page) return [];
+    if (page.tasks.length === 0) {
+      return [page.next === null ? 'No task matches.' : `No task matches among the newest ${MOST_SEARCHED}.`];
+    }
+    const all = page.next === null && page.tasks.length <= Math.min(room - 1, MOST_WATCHED);
+    const shown = this.#rows.slice(0, all ? room - 1 : room - 2);
+    const lines = table(COLUMNS, shown, this.#cli.terminal.out);
+    return all ? lines : [...lines, shownOf(page, shown.length)];
+  }
 }
+
+/** No terminal has more rows. */
+const MOST_WATCHED = 200;
 
 function shownOf({ tasks, next, total }: Page, shown: number): string {
   const all = next === null ? tasks.length : total.value;
   return all === null ? `The newest ${shown} are shown.` : `${shown} of ${all} shown.`;
 }
 
-const COLUMNS: readonly Column[] = [
+/** The columns of tasks in a list. */
+export const COLUMNS: readonly Column[] = [
   ' ',
   '#',
   ['TASK', 12],
@@ -134,7 +169,8 @@ async function print(cli: Cli, holdfast: Operations, { tasks, next, total }: Pag
   terminal.note(`${shown} Go on: --before ${next} · all of them: --all`);
 }
 
-async function rowsOf(holdfast: Operations, tasks: readonly Task[]): Promise<Cell[][]> {
+/** The rows of tasks in a list. */
+export async function rowsOf(holdfast: Operations, tasks: readonly Task[]): Promise<Cell[][]> {
   const now = holdfast.now();
   const rows: Cell[][] = [];
   const policies = new PolicyCache(holdfast);

@@ -28,7 +28,13 @@ export function declare(command: Command): void {
   });
 }
 
-async function refuseDuplicate(cli: Cli, holdfast: Operations, task: Task, flags: Flags): Promise<void> {
+/** @throws Problem for a task whose retry could do its work a second time. */
+export async function refuseDuplicate(
+  cli: Cli,
+  holdfast: Operations,
+  task: Task,
+  flags: Pick<Flags, 'acceptDuplicate'>,
+): Promise<void> {
   if (flags.acceptDuplicate) return;
   const risk = await duplicateRisk(cli, holdfast, task);
   if (risk) throw new Problem('state_conflict', risk.what, risk);

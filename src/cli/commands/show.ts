@@ -55,7 +55,8 @@ export async function show(cli: Cli, id: string): Promise<void> {
   });
 }
 
-async function page(
+/** The lines of `show`. */
+export async function page(
   cli: Cli,
   holdfast: Operations,
   { task, answer, history, redrive }: ShownTask,

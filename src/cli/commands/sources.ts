@@ -31,7 +31,7 @@ import { mayBeNew, unknownName } from '../flags/unknown-name.ts';
 import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
 import { declareSubcommands } from '../subcommands.ts';
-import type { Column } from '../terminal/table.ts';
+import type { Cell, Column } from '../terminal/table.ts';
 
 interface Flags extends LimitFlags {
   readonly note?: string;
@@ -117,23 +117,35 @@ async function list(cli: Cli): Promise<void> {
 
 function print(cli: Cli, { sources, more }: SourcesSeen): void {
   const { terminal } = cli;
-  const rows = sources.map(({ name, state, glyph, style, words, ready, running, budget, next, cause }) => [
-    { text: glyph, style },
-    visible(name),
-    state === 'normal' ? '' : words,
-    ready,
-    running,
-    budget,
-    next,
-    visible(cause),
-  ]);
-  const columns: Column[] = ['', ['SOURCE', 12], 'STATE', 'READY', 'RUNNING', 'BUDGET', ['NEXT', 16], ['WHY', 16]];
-  terminal.table(columns, rows, 'Every source is in its normal state, and none has ready or running tasks.');
+  terminal.table(
+    SOURCE_COLUMNS,
+    sources.map(sourceRow),
+    'Every source is in its normal state, and none has ready or running tasks.',
+  );
   if (more) terminal.note(`Of the other sources, the ${MOST_OTHERS} with the most tasks are shown.`);
   const first = sources.find(({ state }) => state === 'needs_person' || state === 'held');
   if (first) terminal.note(`Release one: ${cli.command(`sources release ${quoted(first.name)}`)}`);
   const down = sources.find(({ state }) => state === 'down');
   if (down) terminal.note(`Test one now: ${cli.command(`sources probe ${quoted(down.name)}`)}`);
+}
+
+/** The columns of sources in a list. */
+export const SOURCE_COLUMNS: readonly Column[] = [
+  '',
+  ['SOURCE', 12],
+  'STATE',
+  'READY',
+  'RUNNING',
+  'BUDGET',
+  ['NEXT', 16],
+  ['WHY', 16],
+];
+
+/** A source in a list. */
+export function sourceRow(source: ListedSource): Cell[] {
+  const { name, state, glyph, style, words, ready, running, budget, next, cause } = source;
+  const said = state === 'normal' ? '' : words;
+  return [{ text: glyph, style }, visible(name), said, ready, running, budget, next, visible(cause)];
 }
 
 // ── Show ──
@@ -145,32 +157,39 @@ async function show(cli: Cli, name: string): Promise<void> {
   return withStore(cli, {}, async (holdfast) => {
     await knownSource(cli, holdfast, name);
     const shown = await shownSource(holdfast, name);
-    const { source, outages, changes, now } = shown;
-    const { terminal } = cli;
-    terminal.answer('sources.show', shownSourceContent(shown), () => {
-      const { glyph, style, words, cause, next, ready, running, limits, budget } = source;
-      const lines: readonly (readonly [label: string, words: string])[] = [
-        ['state', `${terminal.out.paint(style, glyph)} ${words}`.trim()],
-        ['why', visible(cause)],
-        ['next', next],
-        ['tasks', `${ready} ready, ${running} running`],
-        ['limits', limits],
-        ['budget', budget],
-        ...outages
-          .toReversed()
-          .slice(0, MOST_PRINTED)
-          .map((outage, i) => [i === 0 ? 'outages' : '', outageWords(outage, now)] as const),
-        ...changes
-          .filter(({ by }) => by !== undefined)
-          .slice(0, MOST_PRINTED)
-          .map(
-            (change, i) => [i === 0 ? 'actions' : '', `${clockTime(change.at, now)}  ${changeWords(change)}`] as const,
-          ),
-      ];
-      terminal.result(terminal.out.paint('strong', `source ${visible(name)}`));
-      for (const [label, text] of lines) if (text !== '') terminal.result(`${label.padEnd(8)} ${text}`);
+    cli.terminal.answer('sources.show', shownSourceContent(shown), () => {
+      for (const line of sourceLines(cli, name, shown)) cli.terminal.result(line);
     });
   });
+}
+
+/** The lines of `sources show`. */
+export function sourceLines(
+  { terminal }: Cli,
+  name: string,
+  { source, outages, changes, now }: Awaited<ReturnType<typeof shownSource>>,
+): string[] {
+  const { glyph, style, words, cause, next, ready, running, limits, budget } = source;
+  const lines: readonly (readonly [label: string, words: string])[] = [
+    ['state', `${terminal.out.paint(style, glyph)} ${words}`.trim()],
+    ['why', visible(cause)],
+    ['next', next],
+    ['tasks', `${ready} ready, ${running} running`],
+    ['limits', limits],
+    ['budget', budget],
+    ...outages
+      .toReversed()
+      .slice(0, MOST_PRINTED)
+      .map((outage, i) => [i === 0 ? 'outages' : '', outageWords(outage, now)] as const),
+    ...changes
+      .filter(({ by }) => by !== undefined)
+      .slice(0, MOST_PRINTED)
+      .map((change, i) => [i === 0 ? 'actions' : '', `${clockTime(change.at, now)}  ${changeWords(change)}`] as const),
+  ];
+  return [
+    terminal.out.paint('strong', `source ${visible(name)}`),
+    ...lines.filter(([, text]) => text !== '').map(([label, text]) => `${label.padEnd(8)} ${text}`),
+  ];
 }
 
 // ── Hold, release, probe, limit ──

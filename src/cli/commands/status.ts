@@ -88,6 +88,14 @@ export function screen({ terminal: { out } }: Cli, store: string, seen: SeenStat
   ];
 }
 
+/** The totals by state in one line, without words: `○18 ▶3 ✕5`. */
+export function shortTotals({ counts }: SeenStatus): string {
+  return Object.entries(totalsOf(counts))
+    .filter(([state, count]) => count > 0 && state !== 'succeeded' && state !== 'cancelled')
+    .map(([state, count]) => `${signOf(state as ShownState).text}${count}`)
+    .join(' ');
+}
+
 const GAP = '   ';
 
 /** As many on a line as a terminal of so many columns has room for. */

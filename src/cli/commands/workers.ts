@@ -16,7 +16,7 @@ import { Problem, usage } from '../problem.ts';
 import { declareSubcommands } from '../subcommands.ts';
 import { nearest } from '../suggest.ts';
 import { mayGoOn } from '../terminal/prompt.ts';
-import type { Column } from '../terminal/table.ts';
+import type { Cell, Column } from '../terminal/table.ts';
 
 export function declare(command: Command): void {
   declareSubcommands(command, list, [
@@ -54,18 +54,8 @@ async function list(cli: Cli): Promise<void> {
 
 function print(cli: Cli, workers: readonly WorkerRecord[], now: number): void {
   const { terminal } = cli;
-  const rows = workers.map((worker) => [
-    signOf(worker.keepsTasks ? 'running' : 'dead'),
-    worker.id,
-    visible(worker.name),
-    processWords(worker),
-    clockTime(worker.joinedAt, now),
-    leaseWords(worker, now),
-    worker.running,
-    takesWords(worker),
-  ]);
-  const columns: Column[] = ['', 'ID', ['NAME', 8], ['WHERE', 10], 'JOINED', 'LEASE', 'RUNNING', ['TAKES', 12]];
-  terminal.table(columns, rows, `No worker is there. Start one: ${cli.command('worker')}`);
+  const rows = workers.map((worker) => workerRow(worker, now));
+  terminal.table(WORKER_COLUMNS, rows, `No worker is there. Start one: ${cli.command('worker')}`);
   for (const { name, trouble } of workers) {
     if (!trouble) continue;
     const what = `${visible(name)} cannot work properly and claims only single tasks to test, since ${clockTime(trouble.since, now)}`;
@@ -76,6 +66,32 @@ function print(cli: Cli, workers: readonly WorkerRecord[], now: number): void {
   const holds = plural(stale.running, 'task', 'tasks');
   terminal.note(`${visible(stale.name)} still holds ${holds}. A running worker takes over by itself, when it is sure;`);
   terminal.note(`  do not wait for that: ${cli.command(`workers end ${stale.id}`)}`);
+}
+
+/** The columns of workers in a list. */
+export const WORKER_COLUMNS: readonly Column[] = [
+  '',
+  'ID',
+  ['NAME', 8],
+  ['WHERE', 10],
+  'JOINED',
+  'LEASE',
+  'RUNNING',
+  ['TAKES', 12],
+];
+
+/** A worker in a list. */
+export function workerRow(worker: WorkerRecord, now: number): Cell[] {
+  return [
+    signOf(worker.keepsTasks ? 'running' : 'dead'),
+    worker.id,
+    visible(worker.name),
+    processWords(worker),
+    clockTime(worker.joinedAt, now),
+    leaseWords(worker, now),
+    worker.running,
+    takesWords(worker),
+  ];
 }
 
 /** `pid 731`, and its host if that is another one. */

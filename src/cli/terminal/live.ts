@@ -1,61 +1,115 @@
 import { systemClock } from '../../clock.ts';
 import { clockTime } from '../../views/times.ts';
 import { Sleeper } from '../foreground/sleeper.ts';
+import { FullScreen } from './full-screen.ts';
 import { onInterrupt } from './interrupts.ts';
+import { type Key, keysIn } from './keys.ts';
 import type { Terminal } from './terminal.ts';
 
 const EVERY_MS = 1_000;
 
-/** The other screen of a terminal, without a cursor, where long lines are cut; and back to what was there before. */
-const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l';
-const LEAVE = '\u001b[?7h\u001b[?25h\u001b[?1049l';
-const [HOME, REST_OF_LINE, REST_OF_SCREEN] = ['\u001b[H', '\u001b[K', '\u001b[J'];
+/** Reading takes at most one part in so many of the time: a large store is read less often. */
+const READING_SHARE = 20;
 
-/** Draws again each second, until a key or a signal ends it. The terminal is as before afterwards, whatever ended it. */
-export async function live({ out }: Terminal, frame: () => Promise<string[]>): Promise<void> {
+export interface Size {
+  readonly rows: number;
+  readonly columns: number;
+}
+
+/** What `live` shows. */
+export interface LiveView {
+  /** Reads what is to be shown. Called each second. */
+  read(): Promise<void>;
+  /** The lines of the whole screen. */
+  draw(size: Size): readonly string[];
+  /** What a key does; false if it means nothing to it: then q ends, and p pauses. */
+  press(key: Key): Promise<boolean>;
+  /** Whether reading is paused. */
+  paused?: boolean;
+}
+
+/** Draws again each second and after each key, until q, Ctrl-C or a signal ends it. The terminal is as before afterwards. */
+export async function live({ out }: Terminal, view: LiveView): Promise<void> {
   const sleeper = new Sleeper();
-  const { stdin } = process;
-  let [ended, paused] = [false, false];
-  const end = () => {
-    ended = true;
-    sleeper.wake();
+  const { stdin, stdout } = process;
+  let ended = false;
+  let failed: { readonly error: unknown } | undefined;
+  let end = () => {};
+  const asked = new Promise<void>((resolve) => {
+    end = () => {
+      ended = true;
+      sleeper.wake();
+      resolve();
+    };
+  });
+  const draw = () => {
+    if (!ended) screen.draw(view.draw({ rows: stdout.rows || 24, columns: out.columns }));
   };
-  const onKey = (key: Buffer) => {
-    const pressed = key.toString();
-    if (pressed === 'q' || pressed === '\u0003') end();
-    if (pressed === 'p') {
-      paused = !paused;
+  const screen = new FullScreen(out, draw);
+  const press = async (key: Key): Promise<void> => {
+    if (ended || (await view.press(key))) return;
+    const typed = 'typed' in key ? key.typed : undefined;
+    if (typed === 'q') end();
+    if (typed === 'p') {
+      view.paused = view.paused !== true;
       sleeper.wake();
     }
   };
-  const leave = () => {
-    stdin.setRawMode(false);
-    out.raw(LEAVE);
+  // One key after the other. None is lost while an earlier one is carried out.
+  let pressed = Promise.resolve();
+  const decoder = new TextDecoder();
+  const onData = (sent: Buffer) => {
+    for (const key of keysIn(decoder.decode(sent, { stream: true }))) {
+      if ('name' in key && key.name === 'interrupt') end();
+      else if ('name' in key && key.name === 'suspend') suspend();
+      else {
+        pressed = pressed
+          .then(() => press(key))
+          .then(draw)
+          .catch((error: unknown) => {
+            failed ??= { error };
+            end();
+          });
+      }
+    }
+  };
+  const onResize = () => {
+    screen.clear();
+    draw();
   };
   const stopListening = onInterrupt(end);
-  const onResize = () => sleeper.wake();
-  process.once('exit', leave);
-  process.stdout.on('resize', onResize);
-  stdin.setRawMode(true);
-  stdin.on('data', onKey);
-  out.raw(ENTER);
+  stdout.on('resize', onResize);
+  // A terminal that is closed.
+  stdin.on('end', end).on('error', end);
+  stdin.on('data', onData);
+  screen.open();
   try {
     while (!ended) {
-      if (!paused) {
-        const lines = await frame();
-        const now = systemClock.now();
-        const clock = clockTime(now, now);
-        const all = [...lines, out.paint('idle', `${clock}  q: quit  p: pause`)];
-        out.raw(`${HOME}${all.map((line) => `${line}${REST_OF_LINE}`).join('\r\n')}${REST_OF_SCREEN}`);
-      }
-      if (!ended) await sleeper.sleep(EVERY_MS);
+      const began = performance.now();
+      if (!view.paused) await Promise.race([view.read(), asked]);
+      draw();
+      const took = performance.now() - began;
+      if (!ended) await sleeper.sleep(Math.max(EVERY_MS, took * READING_SHARE));
     }
+    if (failed) throw failed.error;
   } finally {
-    process.off('exit', leave);
-    process.stdout.off('resize', onResize);
-    stdin.off('data', onKey);
+    ended = true;
+    stdout.off('resize', onResize);
+    stdin.off('data', onData).off('end', end).off('error', end);
+    stdin.on('error', () => {});
     stdin.pause();
     stopListening();
-    leave();
+    screen.close();
   }
+}
+
+/** The time of day, as all commands show it. */
+export function timeNow(): string {
+  const now = systemClock.now();
+  return clockTime(now, now);
+}
+
+/** As the terminal would do for Ctrl-Z: all processes of this job are stopped, such as npx and this one. */
+function suspend(): void {
+  process.kill(0, 'SIGTSTP');
 }

@@ -28,6 +28,45 @@ export function cut(text: string, columns: number): string {
   return columns > 0 ? `${kept}…` : '';
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: our colours are control sequences
+const COLOURS = /(\u001b\[[0-9;]*m)/;
+
+/** A full line without its last word, and that word, unless it is long or has colours. */
+function atLastSpace(line: string, columns: number): readonly [full: string, rest: string] {
+  const space = line.lastIndexOf(' ');
+  const rest = line.slice(space + 1);
+  const isShort =
+    space > 0 && rest.length < columns / 2 && line.slice(0, space).trim() !== '' && !rest.includes('\u001b');
+  return isShort ? [line.slice(0, space), rest] : [line, ''];
+}
+
+/** A line, which may have colours, as lines of at most so many columns. What goes on is indented like its beginning. */
+export function wrapped(line: string, columns: number): string[] {
+  const plain = line.replaceAll(new RegExp(COLOURS, 'g'), '');
+  if (widthOf(plain) <= columns) return [line];
+  const indent = ' '.repeat(Math.min(plain.length - plain.trimStart().length + 2, columns >> 1));
+  const lines: string[] = [];
+  let [current, width, colour] = ['', 0, ''];
+  for (const part of line.split(COLOURS)) {
+    if (COLOURS.test(part)) {
+      current += part;
+      colour = part === '\u001b[0m' ? '' : part;
+      continue;
+    }
+    for (const { segment } of segments(part)) {
+      const wide = columnsOf(segment);
+      if (width + wide > columns) {
+        const [full, rest] = atLastSpace(current, columns);
+        lines.push(colour === '' ? full : `${full}\u001b[0m`);
+        [current, width] = [`${indent}${colour}${rest}`, indent.length + widthOf(rest)];
+      }
+      current += segment;
+      width += wide;
+    }
+  }
+  return [...lines, current];
+}
+
 /** The text, with spaces up to so many columns. */
 export function padded(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - widthOf(text)));

@@ -36,7 +36,7 @@ export interface Desk {
 }
 
 /** A line of a pane, and what it is about: the number of a task or worker, the id of a group, the name of a source. */
-export interface Row {
+interface Row {
   readonly key: string;
   readonly cells: readonly Cell[];
 }
@@ -60,7 +60,7 @@ export interface Action {
 }
 
 /** Other lines about what is selected. */
-export interface Look {
+interface Look {
   readonly key: string;
   readonly words: string;
   readonly lines: (desk: Desk, key: string) => Promise<readonly string[]>;

@@ -1,6 +1,9 @@
 // The dashboard as a process (`holdfast ui`) and a real browser, for scripts that measure them.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
@@ -14,7 +17,7 @@ const TOKEN = 'a-token-of-this-measurement';
 export async function withDashboard(store, use, { under = [], browserUnder = [] } = {}) {
   const [program, ...args] = [...under, process.execPath, COMMAND, '--store', store, 'ui', '--port', '0'];
   const env = { ...process.env, HOLDFAST_UI_TOKEN: TOKEN };
-  const server = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const server = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'ignore'] });
   try {
     const [said] = await once(server.stdout, 'data');
     const [url] = String(said).match(/http:\/\/[\d.]+:\d+\//);
@@ -33,14 +36,19 @@ export async function withDashboard(store, use, { under = [], browserUnder = [] 
   }
 }
 
-function launch(under) {
-  const executable = process.env.HOLDFAST_TEST_CHROMIUM ?? '/usr/bin/chromium';
+async function launch(under) {
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
-  const [executablePath, ...before] = [...under, executable];
-  if (before.length === 0) return chromium.launch({ executablePath, args });
-  // The flags of playwright stand first, and `taskset` would take them for its own: a shell puts them last.
-  const script = ['-c', `exec ${[...under, executable].join(' ')} "$@"`, 'sh'];
-  return chromium.launch({ executablePath: '/bin/sh', ignoreDefaultArgs: false, args: [...script, ...args] });
+  const executable = process.env.HOLDFAST_TEST_CHROMIUM ?? '/usr/bin/chromium';
+  if (under.length === 0) return chromium.launch({ executablePath: executable, args });
+  // Playwright starts one program, without others before it.
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-browser-'));
+  const executablePath = join(folder, 'browser');
+  writeFileSync(executablePath, `#!/bin/sh\nexec ${under.join(' ')} ${executable} "$@"\n`, { mode: 0o755 });
+  try {
+    return await chromium.launch({ executablePath, args });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 /**

@@ -14,6 +14,7 @@ import { type Actor, ALL_PERMISSIONS, mustHave, type Permission, USUAL_PERMISSIO
 import { ApiProblem, isUnexpected, problemResponse, readOnlyProblem } from './problems.ts';
 import type { Route, Site } from './route.ts';
 import { ROUTES } from './routes/index.ts';
+import { SharedAnswers } from './shared-answers.ts';
 
 /** Somebody who may use the dashboard: the name that stands in the history of what they do, and what they may do. */
 export interface DashboardUser {
@@ -117,11 +118,12 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
   const files = new Pages(pages ?? builtPages());
   const quiet = harmless(log);
   const live = new Live(holdfast);
+  const shared = new SharedAnswers();
 
   const app = new Hono({ getPath: (request) => `/${pathBelow(basePath, new URL(request.url).pathname)}` });
   for (const route of ROUTES) {
     app.on(route.method, `/${API}${route.path.replaceAll(/\{(\w+)\}/g, ':$1')}`, (context) =>
-      answerTo(route, site, context, authorize),
+      answerTo(route, site, context, authorize, shared),
     );
   }
   app.get(`/${API}events`, async ({ req }) => {
@@ -177,7 +179,13 @@ async function answered(app: Hono, request: Request, refuse: () => void): Promis
   }
 }
 
-async function answerTo(route: Route, site: Site, { req }: Context, authorize: Authorize): Promise<Response> {
+async function answerTo(
+  route: Route,
+  site: Site,
+  { req }: Context,
+  authorize: Authorize,
+  shared: SharedAnswers,
+): Promise<Response> {
   const request = req.raw;
   refuseOtherSites(request);
   if (route.method === 'POST') refuseForms(request);
@@ -193,12 +201,24 @@ async function answerTo(route: Route, site: Site, { req }: Context, authorize: A
   const body = readFields(route.body ?? {}, given, 'The body');
   const note = body.note as string | undefined;
   const by = { actor: actor.name, ...(note !== undefined && { note }) };
-  const content = await route.run({ ...site, actor, path, query, body, by });
-  return jsonResponse(request, documentOf(route.answer, content));
+  const answer = async () =>
+    JSON.stringify(documentOf(route.answer, await route.run({ ...site, actor, path, query, body, by })));
+  if (route.method === 'GET') {
+    return jsonResponse(request, await (route.isPersonal ? answer() : shared.to(questionOf(request), answer)));
+  }
+  try {
+    return jsonResponse(request, await answer());
+  } finally {
+    shared.forget();
+  }
 }
 
-function jsonResponse(request: Request, document: object): Response {
-  const text = JSON.stringify(document);
+function questionOf(request: Request): string {
+  const { pathname, search } = new URL(request.url);
+  return `${pathname}${search}`;
+}
+
+function jsonResponse(request: Request, text: string): Response {
   const headers: Record<string, string> = { 'content-type': 'application/json', 'cache-control': 'no-store' };
   if (request.method === 'GET') {
     headers.etag = etagOf(text);

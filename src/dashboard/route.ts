@@ -38,6 +38,8 @@ interface RouteOf<Path extends Fields, Query extends Fields, Body extends Fields
   readonly params?: Path;
   readonly query?: Query;
   readonly body?: Body;
+  /** Whether the answer depends on who asks. Others, of a GET, are shared by all who ask at the same time. */
+  readonly isPersonal?: boolean;
   /** The document that it answers: `show` is `holdfast.show/v1`. */
   readonly answer: string;
   /** The content of the document. */

@@ -8,6 +8,7 @@ export const ME = [
     path: 'me',
     summary: 'who asks, what they may do, and which store this is',
     needs: 'view',
+    isPersonal: true,
     answer: 'me',
     run: async ({ actor, holdfast, readOnly, environment, basePath }) => {
       const { kind, where } = holdfast.describe();

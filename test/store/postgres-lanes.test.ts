@@ -198,3 +198,41 @@ test('tasks that differ only in their payloads activate an inactive lane, and ch
   await store.tasks.enqueue([newTask({ payload: 'earlier', submittedAt: 1 })]);
   expect(await claim(worker, 9)).toEqual(['earlier', '1', '2']);
 });
+
+test('what is picked from one active lane is the same by both functions', async () => {
+  await store.tasks.enqueue(['1', '2', '3'].map((payload) => newTask({ payload })));
+  const pickedBy = async (most: number) => {
+    const { rows } = await client.query(
+      `SELECT to_json(single)::jsonb - 'alike' AS single, to_json(merged)::jsonb - 'alike' - 'is_blocked' AS merged, (single).alike IS NOT NULL AS alike
+       FROM ${functions}.claimable_queues('{}', true, false, holdfast.now_ms()) q
+       CROSS JOIN LATERAL ${functions}.pick_single(q, $1, holdfast.now_ms()) single
+       CROSS JOIN LATERAL ${functions}.pick(q, '{0}', $1, 0, '{}', '{}', holdfast.now_ms()) merged`,
+      [most],
+    );
+    return rows;
+  };
+  const expectSame = async (most: number, count: number, alike: boolean) => {
+    const [{ single, merged, alike: isAlike }] = await pickedBy(most);
+    const { is_blocked: _, ...rest } = single;
+    expect(rest).toEqual(merged);
+    expect(rest.ids ?? []).toHaveLength(count);
+    expect(isAlike).toBe(alike);
+  };
+  await client.query(`SET search_path = ${functions}, holdfast`);
+  await expectSame(2, 2, true);
+  await expectSame(3, 3, true);
+  await expectSame(9, 3, true);
+  // A lane that has been active for long is deactivated once it is empty.
+  await client.query('UPDATE holdfast.lanes SET rank = 1');
+  await expectSame(9, 3, true);
+  await client.query(`UPDATE holdfast.live SET state = 'held' WHERE seq = 1`);
+  await expectSame(9, 2, true);
+  await client.query(`UPDATE holdfast.live SET deadline = 9000000000000 WHERE seq = 2`);
+  await expectSame(9, 2, false);
+  await client.query(`UPDATE holdfast.live SET state = 'held'`);
+  await expectSame(9, 0, false);
+  // Neither is for several lanes.
+  await store.tasks.enqueue(['4', '5'].map((source) => newTask({ source })));
+  await client.query('UPDATE holdfast.lanes SET active = true');
+  expect((await pickedBy(9))[0].single.ids).toBe(null);
+});

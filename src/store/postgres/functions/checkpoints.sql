@@ -1,11 +1,5 @@
 -- What an execution saves of its task: a checkpoint for later executions, and its progress for people.
 
--- The last checkpoint, or null. (`handed` calls this function, because a function with a subquery is not inlined.)
-CREATE FUNCTION checkpoint_of(p_task bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
-BEGIN
-  RETURN (SELECT value FROM checkpoints WHERE task = p_task);
-END $$;
-
 -- Saves what is not null. Returns false if the lease is over, or is only for deciding about the task.
 CREATE FUNCTION save_values(p_task bigint, p_execution integer, p_token uuid, p_checkpoint text, p_progress text) RETURNS boolean
   LANGUAGE plpgsql AS $$

@@ -78,8 +78,9 @@ BEGIN
   IF taken <> '{}' THEN
     -- It was idle.
     IF has_long_lease THEN UPDATE workers SET lease_until = now_ + lease_for WHERE id = worker_; END IF;
-    SELECT json_agg(handed_now(l, b) ORDER BY t.n), bool_or(l.deadline IS NOT NULL) INTO tasks, had_deadline
-    FROM unnest(taken) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id JOIN bodies b ON b.id = t.id;
+    SELECT json_agg(handed_now(l, b, c.value) ORDER BY t.n), bool_or(l.deadline IS NOT NULL) INTO tasks, had_deadline
+    FROM unnest(taken) WITH ORDINALITY t(id, n) JOIN live l ON l.id = t.id JOIN bodies b ON b.id = t.id
+      LEFT JOIN LATERAL (SELECT value FROM checkpoints WHERE task = l.id AND l.executions > 1 OFFSET 0) c ON true;
   END IF;
   IF due <= now_ OR expiring <= now_ OR had_deadline THEN
     SELECT due_in_reach(t.due, now_), deadline_in_reach(t.expiring, now_) INTO due, expiring FROM next_times(now_) t;
@@ -100,8 +101,8 @@ CREATE FUNCTION leased_before(p_worker bigint, p_token uuid, p_now bigint) RETUR
 BEGIN
   PERFORM 1 FROM workers WHERE id = p_worker FOR UPDATE;
   INSERT INTO calls (id, at, answer) VALUES (p_token, p_now, 'null') ON CONFLICT DO NOTHING;
-  RETURN (SELECT json_agg(handed(l, b) ORDER BY l.order_key, l.seq)
-    FROM live l JOIN bodies b ON b.id = l.id WHERE l.worker = p_worker AND l.state = 'running' AND l.token = p_token);
+  RETURN (SELECT json_agg(handed(l, b, c.value) ORDER BY l.order_key, l.seq)
+    FROM live l JOIN bodies b ON b.id = l.id LEFT JOIN checkpoints c ON c.task = l.id WHERE l.worker = p_worker AND l.state = 'running' AND l.token = p_token);
 END $$;
 
 -- Leases the next tasks of all queues from which the worker may claim: first an equal share of each queue, then the rest, then

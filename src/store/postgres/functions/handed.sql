@@ -8,18 +8,19 @@ BEGIN
   RETURN ARRAY(SELECT json_array_elements_text(p_list));
 END $$;
 
--- A leased task as a list. The last element has the facts about earlier executions; it is null if there are none.
-CREATE FUNCTION handed(l live, b bodies) RETURNS json LANGUAGE sql AS $$
+-- A leased task as a list, with its last checkpoint. The last element has the facts about earlier executions; it is null if there are none.
+-- (The caller reads the checkpoint, because a function with a subquery is not inlined.)
+CREATE FUNCTION handed(l live, b bodies, p_checkpoint text) RETURNS json LANGUAGE sql AS $$
   SELECT json_build_array(l.id, l.executions, l.class, b.source, b.priority, b.submitted_at, b.payload, l.revision, l.since,
     l.deadline, l.idempotent, b.key, b.policy, l.cancel,
     CASE WHEN l.executions > 1 OR l.why IS NOT NULL OR l.reason IS NOT NULL OR l.error IS NOT NULL OR l.charged IS NOT NULL OR l.deferrals > 0 OR l.suspect OR l.verdict IS NOT NULL
       THEN json_build_array(l.round_base, l.first_started_at, l.charged, l.in_a_row, l.deferred_since, l.recoveries, lost_of(l),
-        l.verdict, l.error, l.failed_as, l.why = 'expiry', checkpoint_of(l.id), l.key_from) END)
+        l.verdict, l.error, l.failed_as, l.why = 'expiry', p_checkpoint, l.key_from) END)
 $$;
 
 -- The same of a task that was leased now. Of one that has no value besides those of every task, these are a shorter list.
-CREATE FUNCTION handed_now(l live, b bodies) RETURNS json LANGUAGE sql AS $$
+CREATE FUNCTION handed_now(l live, b bodies, p_checkpoint text) RETURNS json LANGUAGE sql AS $$
   SELECT CASE WHEN l.executions = 1 AND l.deadline IS NULL AND l.idempotent AND b.key IS NULL AND b.policy IS NULL AND l.why IS NULL AND l.reason IS NULL
       AND l.error IS NULL AND l.charged IS NULL AND l.deferrals = 0 AND NOT l.suspect AND l.verdict IS NULL
-    THEN json_build_array(l.id, l.class, b.source, b.priority, b.submitted_at, b.payload) ELSE handed(l, b) END
+    THEN json_build_array(l.id, l.class, b.source, b.priority, b.submitted_at, b.payload) ELSE handed(l, b, p_checkpoint) END
 $$;

@@ -222,9 +222,10 @@ END $$;
 -- The data of tasks that were taken over, as their worker gets it.
 CREATE FUNCTION taken_over(p_ids bigint[]) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN coalesce((SELECT json_agg(json_build_array(handed(l, b), l.why, l.lost_by, t.published, l.lost_how)
+  RETURN coalesce((SELECT json_agg(json_build_array(handed(l, b, p.value), l.why, l.lost_by, t.published, l.lost_how)
     ORDER BY array_position(p_ids, l.id))
     FROM live l JOIN bodies b ON b.id = l.id JOIN classes c ON c.id = l.class LEFT JOIN types t ON t.type = c.type
+      LEFT JOIN checkpoints p ON p.task = l.id
     WHERE l.id = ANY(p_ids)), '[]');
 END $$;
 

@@ -179,7 +179,8 @@ END $$;
 -- Says of these tasks that they, or their sources, were changed since the decision: with the new facts and the new states of the sources.
 CREATE FUNCTION changed_answers(p_ids bigint[], p_now bigint) RETURNS json[] LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN ARRAY(SELECT json_build_array(l.id, 'changed', handed(l, b), state_of(b.source, p_now)) FROM live l JOIN bodies b ON b.id = l.id
+  RETURN ARRAY(SELECT json_build_array(l.id, 'changed', handed(l, b, c.value), state_of(b.source, p_now))
+    FROM live l JOIN bodies b ON b.id = l.id LEFT JOIN checkpoints c ON c.task = l.id
     WHERE l.id = ANY(p_ids));
 END $$;
 
@@ -213,6 +214,8 @@ DECLARE
   differing bigint[] := '{}';
   refunded bigint[];
   ends_groups boolean;
+  -- Whether each of them was written.
+  are_settled boolean := true;
 BEGIN
   IF has_states AND NOT p_changes THEN
     has_states := EXISTS (SELECT 1 FROM (SELECT DISTINCT lane FROM live WHERE id = ANY(p_ids || p_item_ids)) t
@@ -243,8 +246,12 @@ BEGIN
     settled := settle_items(items, have_keys, differing, p_patience, now_);
     IF has_states THEN PERFORM refund(sources_.refunds, now_); END IF;
     answers := settled.answers;
-    IF settled.changed IS NOT NULL THEN answers := answers || changed_answers(settled.changed, now_); END IF;
+    IF settled.changed IS NOT NULL THEN
+      are_settled := false;
+      answers := answers || changed_answers(settled.changed, now_);
+    END IF;
     IF cardinality(items) > coalesce(cardinality(settled.answered), 0) THEN
+      are_settled := false;
       FOREACH item IN ARRAY items LOOP
         CONTINUE WHEN item.id = ANY(settled.answered);
         answers := answers || settle_late(item, now_);
@@ -252,13 +259,14 @@ BEGIN
     END IF;
   END IF;
   IF p_counts IS NOT NULL THEN
-    INSERT INTO counter_entries (at, counts, unwritten) VALUES (now_, p_counts, CASE WHEN answers IS NOT NULL THEN
+    INSERT INTO counter_entries (at, counts, unwritten) VALUES (now_, p_counts, CASE WHEN NOT are_settled THEN
       (SELECT array_agg(c.place) FROM unnest(answers) a JOIN unnest(p_ids || p_item_ids, p_counted) c(id, place)
         ON c.id = (a ->> 0)::bigint WHERE a ->> 1 <> 'settled') END);
   END IF;
   IF p_seen IS NOT NULL THEN
     INSERT INTO failure_entries (at, seen, unwritten)
-    VALUES (now_, p_seen, (SELECT array_agg((a ->> 0)::bigint) FROM unnest(answers) a WHERE a ->> 1 <> 'settled'));
+    VALUES (now_, p_seen, CASE WHEN NOT are_settled THEN
+      (SELECT array_agg((a ->> 0)::bigint) FROM unnest(answers) a WHERE a ->> 1 <> 'settled') END);
   END IF;
   -- Set by `end_group_tasks`.
   ends_groups := nullif(current_setting('holdfast.group_task', true), '') IS NOT NULL;

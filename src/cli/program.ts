@@ -68,7 +68,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
       () => import('./commands/quarantine.ts'),
     ],
     [
-      'failures [FILTER|show|acknowledge|mute|resolve|reopen ID]',
+      'failures [FILTER|show|acknowledge|mute|resolve|reopen|note ID]',
       'groups of alike failures: how often, since when, and whether a retry helps',
       () => import('./commands/failures.ts'),
     ],

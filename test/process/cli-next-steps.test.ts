@@ -143,3 +143,12 @@ describe.concurrent('holdfast enqueue', () => {
     expect([exit, JSON.parse(stdout)]).toMatchObject([0, { task: { input: { id: 5 } } }]);
   });
 });
+
+test('status has one line for all types that one program would take', async ({ project }) => {
+  for (const type of ['sync_mailbox', 'sync_mailbox', 'send_mail']) await project.run('enqueue', type, '{}');
+  const { stdout } = await project.run('status');
+  expect(stdout).toContain(
+    '3 tasks are ready, but no running worker takes the types sync_mailbox and send_mail: start the program that defines them (no worker has taken them yet)\n',
+  );
+  expect(stdout).toContain('holdfast list state:ready type:sync_mailbox,send_mail\n');
+});

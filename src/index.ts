@@ -102,7 +102,7 @@ export type {
   TaskToEnqueue,
   UniqueOptions,
 } from './queue/enqueue.ts';
-export type { FailureGroupView, FailureListOptions, Failures } from './queue/failures.ts';
+export type { FailureGroupView, FailureListOptions, Failures, MuteOptions } from './queue/failures.ts';
 export { Holdfast } from './queue/holdfast.ts';
 export type { TaskToImport } from './queue/import.ts';
 export type { PolicyQuestion } from './queue/inspect.ts';

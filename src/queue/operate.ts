@@ -57,6 +57,7 @@ export class Operator {
   }
 
   async act(id: number, verb: 'cancel' | 'hold' | 'release', options: TaskActionOptions): Promise<void> {
+    refuseUnknown(options, ['ifStill', ...ACTION_OPTIONS], verb);
     const { ifStill, ...whose } = options;
     return this.#move(id, { verb, ...by(whose, verb) }, ifStill);
   }

@@ -11,8 +11,10 @@ import { quoted } from '../views/visible.ts';
 import type { CommandLine } from './command-line.ts';
 
 /** What to do, in words. */
-export function wordsOf(task: Task, { verb, words }: PossibleAction): string {
-  return needsItsProgram(task, verb) ? `start the program that defines the type ${task.type}` : words;
+export function wordsOf(task: Task, { verb, words, worker }: PossibleAction): string {
+  return needsItsProgram(task, verb) && worker === undefined
+    ? `start the program that defines the type ${task.type}`
+    : words;
 }
 
 /** `holdfast worker` runs no tasks of other types, but it records the loss of any. */
@@ -24,10 +26,12 @@ function needsItsProgram({ type, state }: Task, verb: PossibleAction['verb']): b
 export function commandOf(
   commands: CommandLine,
   task: Task,
-  { verb, as, name = '' }: PossibleAction,
+  { verb, as, name = '', worker }: PossibleAction,
 ): string | undefined {
   const { id } = task;
-  if (needsItsProgram(task, verb)) return undefined;
+  // The command has no flags for categories and capabilities: its configuration has.
+  if (worker === 'category' || worker === 'needs' || (worker !== 'any' && needsItsProgram(task, verb)))
+    return undefined;
   switch (verb) {
     case 'resolve':
       return commands.command(`resolve ${id} --as ${as}`);

@@ -6,6 +6,7 @@ import type {
   LastTaker,
   QueueSince,
   ReadyCount,
+  ReadyKind,
   SourceRecord,
   WorkerRecord,
 } from '../store/store.ts';
@@ -13,6 +14,7 @@ import { adviceFor } from '../views/advice.ts';
 import type { AttentionKind } from '../views/attention-signs.ts';
 import { type DoneBy, doneByWords } from '../views/done-by.ts';
 import { workerJson } from '../views/json-shapes.ts';
+import { type Lack, lackOf } from '../views/lack.ts';
 import { programToStart } from '../views/last-taker.ts';
 import { capital, plural } from '../views/plural.ts';
 import { seenSource, shownSourceState, sourceCause, sourceNext } from '../views/source-state.ts';
@@ -38,6 +40,9 @@ const MOST_EXAMPLES = 5;
 
 /** How many types are named in one line. */
 const MOST_TYPES = 5;
+
+/** For how many queues, categories and needs that no worker takes there is a line. */
+const MOST_LACKS = 5;
 
 /** How much of a message is shown. */
 const LONGEST_MESSAGE = 60;
@@ -84,12 +89,15 @@ export async function seenStatus(
   const { administration } = holdfast;
   const alive = workers.filter(({ keepsTasks }) => keepsTasks);
   const missed = counts.due > 0 ? await administration.withoutWorker(MOST_LOOKED_AT) : [];
-  const programs = await programsOf(holdfast, missed, now);
+  const working = alive.filter(worksAll);
+  const ofType = missed.filter((kind) => (lackOf(working, kind)?.of ?? 'type') === 'type');
+  const programs = await programsOf(holdfast, byType(ofType), now);
   const attention = [
     ...refusedConfig(commands, refused),
     ...clocks(commands, await administration.clock()),
     ...(await attentionFrom(commands, holdfast, counts)),
-    ...unclaimed(commands, counts, alive.some(worksAll), programs),
+    ...unclaimed(commands, counts, working.length > 0, programs),
+    ...lacking(commands, working, missed),
     ...(await lapsed(commands, holdfast, counts, alive)),
     ...(await heldBack(commands, holdfast, now)),
     ...paused(commands, alive, now),
@@ -213,6 +221,47 @@ function unclaimed(
   return [{ kind: 'no_worker', count: rest, text, command: commands.command('worker') }, ...ofForeign];
 }
 
+/** Due tasks of types that running workers take, but not of their queue or category, or not with their needs. */
+function lacking(commands: CommandLine, working: readonly WorkerRecord[], missed: readonly ReadyKind[]): Attention[] {
+  const byLack = new Map<string, { readonly lack: Lack; readonly kinds: ReadyKind[] }>();
+  for (const kind of missed) {
+    const lack = lackOf(working, kind);
+    if (!lack || lack.of === 'type') continue;
+    const key = `${lack.words}: ${lack.offered}`;
+    const alike = byLack.get(key) ?? { lack, kinds: [] };
+    alike.kinds.push(kind);
+    byLack.set(key, alike);
+  }
+  const found = [...byLack.values()].map(({ lack, kinds }) => ofLack(commands, lack, kinds));
+  const more = found.slice(MOST_LACKS);
+  if (more.length === 0) return found;
+  const count = more.reduce((sum, each) => sum + each.count, 0);
+  const text = `${plural(count, 'more ready task is', 'more ready tasks are')} taken by no running worker, for ${plural(more.length, 'other reason', 'other reasons')}`;
+  return [
+    ...found.slice(0, MOST_LACKS),
+    { kind: 'no_worker', count, text, command: commands.command('list state:ready') },
+  ];
+}
+
+function ofLack(commands: CommandLine, { words, offered, start = '' }: Lack, kinds: readonly ReadyKind[]): Attention {
+  const types = byType(kinds);
+  const names = types.map(({ name }) => name);
+  const queues = [...new Set(kinds.map(({ queue }) => queue))];
+  const count = types.reduce((sum, { ready }) => sum + ready, 0);
+  const which = `${plural(count, 'task', 'tasks')} of the ${typesNamed(names)} ${count === 1 ? 'is' : 'are'} ready`;
+  const text = `${which}, but no running worker takes ${visible(words)}: ${visible(offered)}. ${capital(start)}`;
+  const shown = (some: readonly string[]) => some.slice(0, MOST_TYPES).map(visible).join(',');
+  const look = `list state:ready type:${shown(names)} queue:${shown(queues)}`;
+  return { kind: 'no_worker', count, text, command: commands.command(look) };
+}
+
+/** By type, those with the most first. */
+function byType(kinds: readonly ReadyKind[]): readonly ReadyCount[] {
+  const counts = new Map<string, number>();
+  for (const { type, ready } of kinds) counts.set(type, (counts.get(type) ?? 0) + ready);
+  return [...counts].map(([name, ready]) => ({ name, ready })).sort((a, b) => b.ready - a.ready);
+}
+
 /** What takes some types, and how to start it; nothing to start for types that our own worker takes. */
 interface Program {
   readonly types: readonly ReadyCount[];
@@ -239,7 +288,7 @@ async function programsOf(holdfast: Operations, missed: readonly ReadyCount[], n
 
 function ofProgram(commands: CommandLine, { types, start }: Program): Attention {
   const count = types.reduce((sum, { ready }) => sum + ready, 0);
-  const names = types.toSorted((a, b) => b.ready - a.ready).map(({ name }) => name);
+  const names = types.map(({ name }) => name);
   const what = `${count === 1 ? '1 task is' : `${count} tasks are`} ready, but no running worker takes the ${typesNamed(names)}`;
   const look = `list state:ready type:${names.slice(0, MOST_TYPES).map(visible).join(',')}`;
   return {

@@ -17,6 +17,7 @@ import type {
   PrunedTask,
   QueueSince,
   ReadyCount,
+  ReadyKind,
   Receipt,
   SourceRecord,
   Space,
@@ -74,7 +75,7 @@ export class Administration {
   }
 
   /** As `withoutWorker` of the store. */
-  withoutWorker(most: number): Promise<readonly ReadyCount[]> {
+  withoutWorker(most: number): Promise<readonly ReadyKind[]> {
     return this.#store.records.withoutWorker(most);
   }
 

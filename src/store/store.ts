@@ -565,10 +565,10 @@ export interface Records {
   /** Of these sources, those that have ready tasks, and how many. */
   readyOf(sources: readonly string[]): Promise<readonly ReadyCount[]>;
   /**
-   * By type: the ready tasks that no worker with a valid lease takes and nothing else holds. Of each queue, category and needs of a
-   * type, at most `most` are counted.
+   * The ready tasks that no worker with a valid lease takes and nothing else holds, by queue, type, category and needs. Of each, at
+   * most `most` are counted.
    */
-  withoutWorker(most: number): Promise<readonly ReadyCount[]>;
+  withoutWorker(most: number): Promise<readonly ReadyKind[]>;
   /**
    * Of each queue with the order `fifo` and ready tasks: when the one that has waited longest was submitted, or ran last. Held tasks
    * are left out, and those of held sources are not.
@@ -629,6 +629,15 @@ export interface QueueSince {
 /** How many tasks of a source or type are ready. */
 export interface ReadyCount {
   readonly name: string;
+  readonly ready: number;
+}
+
+/** How many tasks of one queue, type, category and needs are ready. */
+export interface ReadyKind {
+  readonly queue: string;
+  readonly type: string;
+  readonly category?: string;
+  readonly needs?: Needs;
   readonly ready: number;
 }
 

@@ -1,6 +1,6 @@
 import { readStored } from '../stored-json.ts';
 import { meets, type Needs } from '../task.ts';
-import type { LastTaker, Takes } from './store.ts';
+import type { LastTaker, ReadyKind, Takes } from './store.ts';
 
 /** Whether a worker that takes these may run a task of this kind. */
 export function takes(
@@ -29,6 +29,21 @@ export function kindsWithout(workers: readonly Takes[], kinds: readonly KindRow[
   return kinds.filter((kind) => {
     const needs = readStored<Needs>(kind.needs, 'needs', [], {});
     return !workers.some((worker) => takes(worker, { ...kind, needs }));
+  });
+}
+
+/** So many of each of these kinds, without those of which none is ready. */
+export function readyKinds(
+  kinds: readonly KindRow[],
+  counts: readonly { readonly id: number; readonly ready: number }[],
+): readonly ReadyKind[] {
+  const ready = new Map(counts.map((count) => [count.id, count.ready]));
+  return kinds.flatMap(({ id, queue, type, category, needs: text }): ReadyKind[] => {
+    const count = ready.get(id) ?? 0;
+    if (count === 0) return [];
+    const needs = readStored<Needs>(text, 'needs', [], {});
+    const isAny = Object.keys(needs).length === 0;
+    return [{ queue, type, ...(category !== '' && { category }), ...(!isAny && { needs }), ready: count }];
   });
 }
 

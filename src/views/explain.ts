@@ -6,11 +6,12 @@ import type { ActionEntry, HistoryEntry } from '../store/store.ts';
 import { isOver, isWaiting } from '../task.ts';
 import { agoInFull, doneBy } from './done-by.ts';
 import { type ExplainedFailure, explainFailure } from './explain-failure.ts';
+import type { Lack } from './lack.ts';
 import { lastDecision, lastFailureIn } from './last-decision.ts';
 import { lostWorkerOf } from './lost-worker.ts';
 import { beganRound, newRoundOf } from './new-round.ts';
 import { capital } from './plural.ts';
-import { type Check, checksOf, type Holder, holdersOf, type Known } from './readiness.ts';
+import { type Check, checksOf, type Holder, holdersOf, type Known, lackFor } from './readiness.ts';
 import { nextInRedrive, redriveWords } from './redrive-of-task.ts';
 import { REFUNDED } from './refunded.ts';
 import { holdsTasks, inTime, shownSourceState, sourceFacts } from './source-state.ts';
@@ -22,6 +23,8 @@ export interface PossibleAction {
   readonly verb: 'retry' | 'release' | 'resolve' | 'cancel' | 'releaseSource' | 'probeSource' | 'resumeQueue' | 'work';
   readonly as?: 'succeeded' | 'retry' | 'dead';
   readonly name?: string;
+  /** For `work`: which worker. `any`, or one that also takes its queue or category, or meets its needs. Absent: one that takes its type. */
+  readonly worker?: 'any' | Exclude<Lack['of'], 'type'>;
 }
 
 /** Why a task is in its state, and what happens next. `text` says all of it, and is the same wherever it is shown. */
@@ -45,11 +48,11 @@ export interface Explanation {
 /** Explains a task from its stored data. Pure. */
 export function explain(known: Known): Explanation {
   const { task, history } = known;
-  const checks = waits(known) || task.state === 'held' ? checksOf(known) : [];
+  const checks = (waits(known) && !isLate(known)) || task.state === 'held' ? checksOf(known) : [];
   const heldBy = holdersOf(task, checks);
   const summary = summaryOf(known, checks, heldBy);
   const because = lastDecision(history)?.because;
-  const mayFail = !isOver(task.state) && !lostWorkerOf(known) && !known.facts.verdict;
+  const mayFail = !isOver(task.state) && !lostWorkerOf(known) && !known.facts.verdict && !isLate(known);
   const nextFailure = mayFail ? nextFailureOf(known) : undefined;
   const made = { task, heldBy, checks, ...summary, ...(because && { because }), ...(nextFailure && { nextFailure }) };
   return { ...made, text: textOf(known, made) };
@@ -57,6 +60,11 @@ export function explain(known: Known): Explanation {
 
 function waits({ task }: Known): boolean {
   return isWaiting(task.state);
+}
+
+/** Whether its deadline passed while it waits: no worker starts it any more. */
+function isLate({ now, task }: Known): boolean {
+  return isWaiting(task.state) && task.deadline !== undefined && task.deadline.getTime() <= now;
 }
 
 // ── What is said first, what happens next, and what can be done ──
@@ -89,8 +97,10 @@ function summaryOfWaiting(known: Known, checks: readonly Check[], heldBy: readon
   const name = nameOf(task);
   const [holder] = heldBy;
   const dueIn = task.dueAt ? task.dueAt.getTime() - now : 0;
-  const actions = [...heldBy.flatMap((each) => actionAgainst(each, task)), CANCEL];
+  const actions = [...heldBy.flatMap((each) => actionAgainst(each, known)), CANCEL];
+  if (isLate(known)) return summaryOfLate(known);
   if (known.facts.verdict) return summaryOfLastWait(known, dueIn, actions);
+  if (isTooLate(task)) return summaryOfTooLate(known, dueIn, actions);
   if (dueIn > 0 || task.waitsForGroup) {
     const then = holder
       ? `When it is due, ${goesOnWhen(heldBy, known)}.`
@@ -110,6 +120,33 @@ function summaryOfWaiting(known: Known, checks: readonly Check[], heldBy: readon
     headline,
     next: `${capital(goesOnWhen(heldBy, known))}.${freeOfCharge(heldBy)}${atDeadline(known)}`,
     actions,
+  };
+}
+
+/** Its deadline comes before its due time. */
+function isTooLate({ deadline, dueAt }: Task): boolean {
+  return deadline !== undefined && dueAt !== undefined && deadline.getTime() <= dueAt.getTime();
+}
+
+function summaryOfTooLate({ now, task }: Known, dueIn: Milliseconds, actions: readonly PossibleAction[]): Summary {
+  const left = formatDuration((task.deadline?.getTime() ?? now) - now);
+  return {
+    headline: `${nameOf(task)} will not start: its deadline comes in ${left}, before it is due in ${formatDuration(dueIn)}.`,
+    next: `A worker ends it in ${left}, unless it is made due before.`,
+    actions: [RETRY_NOW, ...actions],
+  };
+}
+
+/** Any worker ends it, also one that does not take its type. */
+function summaryOfLate({ now, task, workers }: Known): Summary {
+  const passed = task.deadline ? agoInFull(task.deadline.getTime(), now) : '';
+  const someoneRuns = workers.some(({ leaseUntil }) => leaseUntil > now);
+  return {
+    headline: `${nameOf(task)} does not start any more: its deadline passed ${passed}.`,
+    next: someoneRuns
+      ? 'The next worker that looks ends it.'
+      : 'No worker is running. The next one that starts ends it.',
+    actions: [...(someoneRuns ? [] : [{ ...START_WORKER, worker: 'any' as const }]), CANCEL],
   };
 }
 
@@ -179,9 +216,20 @@ function freeOfCharge(heldBy: readonly Holder[]): string {
 function atDeadline({ now, task }: Known): string {
   if (!task.deadline) return '';
   const left = task.deadline.getTime() - now;
+  return ` It ends if it has not started when its deadline comes, in ${formatDuration(left)}.`;
+}
+
+function dueAfterHold(hold: ActionEntry | undefined): string {
+  return hold?.from === 'scheduled' ? ' When it is released, it waits for its due time, if that is still to come.' : '';
+}
+
+/** The time of a held task goes on, but no worker ends it while it is held. */
+function atDeadlineOfHeld({ now, task }: Known): string {
+  if (!task.deadline) return '';
+  const left = task.deadline.getTime() - now;
   return left > 0
     ? ` It ends if it has not started when its deadline comes, in ${formatDuration(left)}.`
-    : ' Its deadline has passed: the next worker that looks ends it.';
+    : ` Its deadline passed ${agoInFull(task.deadline.getTime(), now)}: if it is released, a worker ends it.`;
 }
 
 function summaryOfRunning(known: Known): Summary {
@@ -206,8 +254,8 @@ function summaryOfHeld(known: Known, heldBy: readonly Holder[]): Summary {
   const who = action ? ` (${doneBy(action, action.at, now)})` : '';
   return {
     headline: `${nameOf(task)} is held${who}.`,
-    next: `${capital(goesOnWhen(heldBy, known))}. Until then it does not run.`,
-    actions: [...heldBy.flatMap((each) => actionAgainst(each, task)), CANCEL],
+    next: `${capital(goesOnWhen(heldBy, known))}. Until then it does not run.${dueAfterHold(action)}${atDeadlineOfHeld(known)}`,
+    actions: [...heldBy.flatMap((each) => actionAgainst(each, known)), CANCEL],
   };
 }
 
@@ -279,7 +327,8 @@ const RELEASE_SOURCE = ({ source }: Task): PossibleAction => ({
   name: source,
 });
 
-function actionAgainst(holder: Holder, task: Task): readonly PossibleAction[] {
+function actionAgainst(holder: Holder, known: Known): readonly PossibleAction[] {
+  const { task } = known;
   switch (holder) {
     case 'operator':
       return [{ words: 'release it', verb: 'release' }];
@@ -296,10 +345,15 @@ function actionAgainst(holder: Holder, task: Task): readonly PossibleAction[] {
     case 'queue_paused':
       return [{ words: 'resume its queue', verb: 'resumeQueue', name: task.queue }];
     case 'no_worker':
-      return [START_WORKER];
+      return [startWorker(lackFor(known))];
     case 'worker_paused':
       return [];
   }
+}
+
+function startWorker(lack: Lack | undefined): PossibleAction {
+  if (!lack || lack.of === 'type' || lack.start === undefined) return START_WORKER;
+  return { ...START_WORKER, words: lack.start, worker: lack.of };
 }
 
 // ── The next failure ──

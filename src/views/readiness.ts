@@ -7,6 +7,7 @@ import type { RedriveOfTask } from '../store/redrives.ts';
 import type { HeldBy, HistoryEntry, LastTaker, QueueRecord, Takes, WorkerRecord } from '../store/store.ts';
 import { meets } from '../task.ts';
 import { doneBy } from './done-by.ts';
+import { type Lack, lackOf } from './lack.ts';
 import { lastTakerWords } from './last-taker.ts';
 import { holdsTasks, inTime, limitWords, type SourceSeen, shownSourceState, sourceSentence } from './source-state.ts';
 import { suspectWords } from './suspect-rule.ts';
@@ -47,9 +48,7 @@ export function checksOf(known: Known): readonly Check[] {
   const dueIn = task.dueAt ? task.dueAt.getTime() - now : 0;
   const paused = queue?.paused;
   return [
-    task.waitsForGroup
-      ? { name: 'due', ok: false, text: 'when all tasks of its group have ended' }
-      : { name: 'due', ok: dueIn <= 0, text: dueIn > 0 ? `in ${formatDuration(dueIn)}` : 'yes' },
+    ...(task.state === 'held' ? [] : [dueCheck(task, dueIn)]),
     sourceCheck(known),
     paused
       ? {
@@ -63,6 +62,12 @@ export function checksOf(known: Known): readonly Check[] {
     ...limitCheck(known),
     workerCheck(known),
   ];
+}
+
+/** Of a task that an operator holds, nothing is said: the store tells its due time only when it is released. */
+function dueCheck({ waitsForGroup }: Task, dueIn: Milliseconds): Check {
+  if (waitsForGroup) return { name: 'due', ok: false, text: 'when all tasks of its group have ended' };
+  return { name: 'due', ok: dueIn <= 0, text: dueIn > 0 ? `in ${formatDuration(dueIn)}` : 'yes' };
 }
 
 function sourceCheck({ now, task, source }: Known): Check {
@@ -140,19 +145,19 @@ function workerCheck({ now, task, workers, lastTaker }: Known): Check {
     const shown = names.length > 3 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ');
     return { name: 'worker', ok: true, text: `${shown} ${able.length === 1 ? 'takes' : 'take'} it${suspect}` };
   }
-  // Those who are there for certain tasks take nothing of their own accord, and are nobody's fault.
-  const general = alive.filter(({ takes }) => takes.types?.length !== 0);
+  const general = generalWorkers(workers, now);
   const last = lastTaker ? `; its type was last taken by ${lastTakerWords(lastTaker, now)}` : '';
   if (general.length === 0)
     return { name: 'worker', ok: false, holder: 'no_worker', text: `no worker is running${last}` };
-  const many = general.length === 1 ? '1 worker runs, and' : `${general.length} workers run, and none of them`;
-  const lacks = lackOf(general, task);
-  const ofType = lacks.startsWith('the type ') ? last : '';
+  const nobody =
+    general.length === 1 ? 'the running worker does not take' : `none of the ${general.length} running workers takes`;
+  const lack = lackOf(general, task);
+  const more = lack?.of === 'type' ? last : `: ${lack?.offered}`;
   return {
     name: 'worker',
     ok: false,
     holder: 'no_worker',
-    text: `${many} ${general.length === 1 ? `does not take ${lacks}` : `takes ${lacks}`}${ofType}`,
+    text: `${nobody} ${lack?.words}${more}`,
   };
 }
 
@@ -165,16 +170,15 @@ function takesIt({ types, queues, categories, capabilities }: Takes, task: Task)
   );
 }
 
-/** The first thing that nobody offers. */
-function lackOf(workers: readonly WorkerRecord[], { type, queue, category, needs }: Task): string {
-  const all = workers.map(({ takes }) => takes);
-  const ofType = all.filter(({ types }) => !types || types.includes(type));
-  if (ofType.length === 0) return `the type ${type}`;
-  const ofQueue = ofType.filter(({ queues }) => !queues || queues.includes(queue));
-  if (ofQueue.length === 0) return `the queue ${queue}`;
-  const ofCategory = ofQueue.filter(({ categories }) => !categories || categories.includes(category ?? ''));
-  if (ofCategory.length === 0) return category === undefined ? 'what has no category' : `the category ${category}`;
-  return `what needs ${JSON.stringify(needs)}`;
+/** The running workers. Those who are there for certain tasks take nothing of their own accord, and are left out. */
+function generalWorkers(workers: readonly WorkerRecord[], now: number): readonly WorkerRecord[] {
+  return workers.filter(({ leaseUntil, takes }) => leaseUntil > now && takes.types?.length !== 0);
+}
+
+/** Why no running worker takes it; undefined if one does, or none runs. */
+export function lackFor({ now, task, workers }: Known): Lack | undefined {
+  const general = generalWorkers(workers, now);
+  return general.length === 0 ? undefined : lackOf(general, task);
 }
 
 /** Everything that holds it, or would if it were due; the first one speaks for all. */

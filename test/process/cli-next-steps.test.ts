@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { describe, expect } from 'vitest';
 import { type Project, test } from './cli-process.ts';
@@ -142,6 +143,39 @@ describe.concurrent('holdfast enqueue', () => {
     const { exit, stdout } = await project.start(['enqueue', 'order.push', '-', '--json'], { under }).ended;
     expect([exit, JSON.parse(stdout)]).toMatchObject([0, { task: { input: { id: 5 } } }]);
   });
+});
+
+test('of a task with needs that no running worker meets, all say which, and what the workers have', async ({
+  project,
+}) => {
+  const dist = new URL('../../dist/', import.meta.url);
+  project.write(
+    'mailer.mjs',
+    `import { defineTask, openHoldfast } from '${new URL('index.js', dist)}';
+     import { sqlite } from '${new URL('store/sqlite/index.js', dist)}';
+     const mail = defineTask('mail', { run: () => {} });
+     const holdfast = await openHoldfast({ store: sqlite('.holdfast/holdfast.db'), tasks: [mail] });
+     await holdfast.work({ name: 'mailer', capabilities: { cpu: 2 } });
+     await holdfast.enqueueAll(mail, [1, 2], { needs: { gpu: true } });
+     console.log('ready');`,
+  );
+  const mailer = spawn(process.execPath, ['mailer.mjs'], { cwd: project.folder, stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    await once(mailer.stdout, 'data');
+    const lack = 'what needs {"gpu":true}: mailer has {"cpu":2}';
+    for (const command of [['status'], ['doctor']]) {
+      expect((await project.run(...command)).stdout, command.join(' ')).toContain(
+        `2 tasks of the type mail are ready, but no running worker takes ${lack}. Start a worker that has these \`capabilities\`\n`,
+      );
+    }
+    const { stdout: shown } = await project.run('show', '1');
+    expect(shown).toContain(`held   the running worker does not take ${lack}\n`);
+    const { stdout: explained } = await project.run('explain', '1');
+    expect(explained).toContain(`#1 mail is ready, but the running worker does not take ${lack}.\n`);
+    expect(explained).toContain('change  start a worker that has these `capabilities`\n');
+  } finally {
+    mailer.kill();
+  }
 });
 
 test('status has one line for all types that one program would take', async ({ project }) => {

@@ -181,7 +181,7 @@ describe('explain', () => {
     expect(heldBy).toEqual(['queue_paused', 'no_worker']);
     expect(next).toBe('It goes on when its queue is resumed, and a worker runs that takes it.');
     expect(text).toContain('  queue   mail is paused (by eva just now: moving house)   ← this holds it');
-    expect(text).toContain('  worker  1 worker runs, and does not take the type nobody.has.it   ← this holds it');
+    expect(text).toContain('  worker  the running worker does not take the type nobody.has.it   ← this holds it');
   });
 
   test('of a task that no worker takes says what is missing', async () => {
@@ -191,17 +191,67 @@ describe('explain', () => {
     });
     const lackOf = async (options: object) => {
       const { id } = await kit.holdfast.enqueue(push, {}, { delay: '1h', ...options });
-      return (await kit.holdfast.explain(id)).checks.find(({ name }) => name === 'worker');
+      const check = (await kit.holdfast.explain(id)).checks.find(({ name }) => name === 'worker');
+      return { ...check, text: check?.text.replaceAll(/worker-\d+/g, 'w1') };
     };
     expect(await lackOf({ category: 'small', needs: { cpu: 2 } })).toMatchObject({ ok: true });
-    expect(await lackOf({ queue: 'mail' })).toMatchObject({ text: '1 worker runs, and does not take the queue mail' });
+    expect(await lackOf({ queue: 'mail' })).toMatchObject({
+      text: 'the running worker does not take the queue mail: w1 takes only the queue default',
+    });
     expect(await lackOf({ category: 'big' })).toMatchObject({
-      text: '1 worker runs, and does not take the category big',
+      text: 'the running worker does not take the category big: w1 takes only the category small',
     });
-    expect(await lackOf({})).toMatchObject({ text: '1 worker runs, and does not take what has no category' });
+    expect(await lackOf({})).toMatchObject({
+      text: 'the running worker does not take what has no category: w1 takes only the category small',
+    });
     expect(await lackOf({ category: 'small', needs: { cpu: 4 } })).toMatchObject({
-      text: '1 worker runs, and does not take what needs {"cpu":4}',
+      text: 'the running worker does not take what needs {"cpu":4}: w1 has {"cpu":2}',
     });
+  });
+
+  test('of a task with needs that no worker meets says to start one with these capabilities, not its program', async () => {
+    const kit = await opened();
+    const { id } = await kit.holdfast.enqueue(push, {}, { needs: { gpu: true } });
+    const { headline, next, actions } = await kit.holdfast.explain(id);
+    expect(headline.replaceAll(/worker-\d+/g, 'w1')).toBe(
+      `#${id} push is ready, but the running worker does not take what needs {"gpu":true}: w1 has no \`capabilities\`.`,
+    );
+    expect(next).toBe('It goes on when a worker runs that takes it.');
+    expect(actions[0]).toEqual({
+      words: 'start a worker that has these `capabilities`',
+      verb: 'work',
+      worker: 'needs',
+    });
+  });
+
+  test('of a task whose deadline comes before its due time says that it will not start', async () => {
+    const kit = await opened();
+    const options = { delay: '1h', deadline: new Date(kit.clock.now() + 30 * MINUTE) } as const;
+    const [{ id }, held] = [
+      await kit.holdfast.enqueue(push, {}, options),
+      await kit.holdfast.enqueue(push, {}, options),
+    ];
+    const { headline, next } = await kit.holdfast.explain(id);
+    expect(headline).toBe(`#${id} push will not start: its deadline comes in 30m, before it is due in 1h.`);
+    expect(next).toBe('A worker ends it in 30m, unless it is made due before.');
+    await kit.holdfast.hold(held.id, { actor: 'eva' });
+    await kit.advance('31m');
+    expect((await kit.holdfast.explain(held.id)).next).toContain(
+      'Its deadline passed 1m ago: if it is released, a worker ends it.',
+    );
+    expect(await kit.holdfast.get(id)).toMatchObject({ state: 'dead', reason: 'deadline.passed' });
+  });
+
+  test('of a task whose deadline passed while it waited says first that it does not start any more', async () => {
+    const holdfast = await openHoldfast({ store: aStore() });
+    const { id } = await holdfast.enqueue('anything', {});
+    const task = await holdfast.get(id);
+    const late = explain({ ...known({ ...task, deadline: new Date(-60_000) }), workers: [] });
+    expect(late.headline).toBe(`#${id} anything does not start any more: its deadline passed 1h1m ago.`);
+    expect(late.next).toBe('No worker is running. The next one that starts ends it.');
+    expect(late.actions.map(({ verb }) => verb)).toEqual(['work', 'cancel']);
+    expect(late.text).not.toContain('if it fails');
+    await holdfast.close();
   });
 
   test('of a due task where nobody works says that no worker is running', async () => {
@@ -219,10 +269,13 @@ describe('explain', () => {
     const { id } = await kit.holdfast.enqueue(push, {}, { delay: '1h' });
     await kit.holdfast.hold(id, { actor: 'eva', note: 'ask Max' });
     await kit.advance('2h');
-    const { headline, heldBy, next, actions } = await kit.holdfast.explain(id);
+    const { headline, heldBy, checks, next, actions } = await kit.holdfast.explain(id);
     expect(headline).toBe(`#${id} push is held (by eva 2h ago: ask Max).`);
     expect(heldBy).toEqual(['operator']);
-    expect(next).toBe('It goes on when it is released. Until then it does not run.');
+    expect(next).toBe(
+      'It goes on when it is released. Until then it does not run. When it is released, it waits for its due time, if that is still to come.',
+    );
+    expect(checks.map(({ name }) => name)).toEqual(['source', 'queue', 'worker']);
     expect(actions.map(({ verb }) => verb)).toEqual(['release', 'cancel']);
   });
 

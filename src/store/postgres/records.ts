@@ -36,6 +36,7 @@ import type {
   QueueRecord,
   QueueSince,
   ReadyCount,
+  ReadyKind,
   Records,
   Selected,
   Slice,
@@ -47,7 +48,7 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
-import { type KindRow, kindsWithout, lastTakersFrom, takesFrom } from '../takes.ts';
+import { type KindRow, kindsWithout, lastTakersFrom, readyKinds, takesFrom } from '../takes.ts';
 import { TASK_COLUMNS, type TaskRow, taskRecord } from '../task-row.ts';
 import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import type { Counting } from './counters.ts';
@@ -294,14 +295,17 @@ export class PostgresRecords implements Records {
     );
   }
 
-  async withoutWorker(most: number): Promise<readonly ReadyCount[]> {
+  async withoutWorker(most: number): Promise<readonly ReadyKind[]> {
     const kinds = await this.#database.rows<KindRow>(
       this.#in(`SELECT c.id, q.name AS queue, c.type, c.category, c.needs FROM $.classes c JOIN $.queues q ON q.id = c.queue
-        WHERE q.paused_at IS NULL AND EXISTS (SELECT 1 FROM $.lanes l WHERE l.class = c.id AND l.active)`),
+        WHERE q.paused_at IS NULL AND EXISTS (SELECT 1 FROM $.lanes l WHERE l.class = c.id AND l.active)
+        ORDER BY c.type COLLATE "C", c.id`),
     );
-    const ids = kindsWithout(await this.#takers(), kinds).map(({ id }) => id);
-    if (ids.length === 0) return [];
-    return (await this.#database.call<readonly ReadyCount[] | null>('ready_of', [ids, most])) ?? [];
+    const missed = kindsWithout(await this.#takers(), kinds);
+    if (missed.length === 0) return [];
+    const ids = missed.map(({ id }) => id);
+    const counts = await this.#database.call<readonly { id: number; ready: number }[]>('ready_of', [ids, most]);
+    return readyKinds(missed, counts);
   }
 
   oldestRunning(): Promise<readonly QueueSince[]> {

@@ -35,6 +35,7 @@ import type {
   QueueRecord,
   QueueSince,
   ReadyCount,
+  ReadyKind,
   Records,
   Selected,
   Slice,
@@ -46,7 +47,7 @@ import type {
   TaskRecord,
   WorkerRecord,
 } from '../store.ts';
-import { type KindRow, kindsWithout, lastTakersFrom, takesFrom } from '../takes.ts';
+import { type KindRow, kindsWithout, lastTakersFrom, readyKinds, takesFrom } from '../takes.ts';
 import { TASK_COLUMNS, type TaskRow, taskRecord } from '../task-row.ts';
 import { type WorkerRow, workerFrom } from '../worker-row.ts';
 import { retryWhileBusy } from './busy-retry.ts';
@@ -333,19 +334,20 @@ export class SqliteRecords implements Records {
     );
   }
 
-  withoutWorker(most: number): Promise<readonly ReadyCount[]> {
+  withoutWorker(most: number): Promise<readonly ReadyKind[]> {
     return this.#read((sql) => {
       const kinds = sql.all<KindRow>(
         `SELECT c.id, q.name AS queue, c.type, c.category, c.needs FROM hf_classes c JOIN hf_queues q ON q.id = c.queue
-         WHERE q.paused_at IS NULL AND EXISTS (SELECT 1 FROM hf_active a WHERE a.class = c.id)`,
+         WHERE q.paused_at IS NULL AND EXISTS (SELECT 1 FROM hf_active a WHERE a.class = c.id) ORDER BY c.type, c.id`,
       );
-      const ids = kindsWithout(this.#takersOf(sql), kinds).map(({ id }) => id);
-      return sql.all<ReadyCount>(
-        `SELECT c.type AS name, sum((SELECT count(*) FROM (
-           SELECT 1 FROM hf_active a JOIN hf_ready r ON r.lane = a.lane WHERE a.class = c.id LIMIT :most))) AS ready
-         FROM hf_classes c WHERE c.id IN (SELECT value FROM json_each(:ids)) GROUP BY 1 ORDER BY 1`,
-        { most, ids: JSON.stringify(ids) },
+      const missed = kindsWithout(this.#takersOf(sql), kinds);
+      const counts = sql.all<{ id: number; ready: number }>(
+        `SELECT c.value AS id, (SELECT count(*) FROM (
+           SELECT 1 FROM hf_active a JOIN hf_ready r ON r.lane = a.lane WHERE a.class = c.value LIMIT :most)) AS ready
+         FROM json_each(:ids) c`,
+        { most, ids: JSON.stringify(missed.map(({ id }) => id)) },
       );
+      return readyKinds(missed, counts);
     });
   }
 

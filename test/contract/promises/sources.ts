@@ -123,31 +123,33 @@ export function promisesOfSources(factory: StoreFactory): void {
     expect(await heldBy()).toBe('no_worker');
   });
 
-  test('counts by type what no worker takes and nothing else holds', async () => {
+  test('counts by queue, type, category and needs what no worker takes and nothing else holds', async () => {
     const { records, sources } = scene.store;
     expect(await records.withoutWorker(10)).toEqual([]);
     await scene.enqueue(
       { type: 'mail', source: 'a' },
-      { type: 'mail', source: 'b', needs: { gpu: true } },
+      { type: 'mail', source: 'b', category: 'big', needs: { gpu: true, cpu: 4 } },
       { type: 'report', source: 'c' },
     );
     await scene.enqueue({ type: 'mail', source: 'a', delay: 1_000 }, { type: 'report', source: 'c' });
-    const [mail, report] = [
-      { name: 'mail', ready: 2 },
-      { name: 'report', ready: 2 },
-    ];
-    expect(await records.withoutWorker(10)).toEqual([mail, report]);
-    expect(await records.withoutWorker(1)).toEqual([mail, { ...report, ready: 1 }]);
+    const queue = 'default';
+    const [mail, picky, report] = [
+      { queue, type: 'mail', ready: 1 },
+      { queue, type: 'mail', category: 'big', needs: { cpu: 4, gpu: true }, ready: 1 },
+      { queue, type: 'report', ready: 2 },
+    ] as const;
+    expect(await records.withoutWorker(10)).toEqual([mail, picky, report]);
+    expect(await records.withoutWorker(1)).toEqual([mail, picky, { ...report, ready: 1 }]);
     expect(await records.readyOf(['a', 'c', 'none'])).toEqual([
       { name: 'a', ready: 1 },
       { name: 'c', ready: 2 },
     ]);
     await scene.join('all', { takes: { capabilities: {} } });
-    expect(await records.withoutWorker(10)).toEqual([{ ...mail, ready: 1 }]);
+    expect(await records.withoutWorker(10)).toEqual([picky]);
     await sources.hold('b', eva);
     expect(await records.withoutWorker(10)).toEqual([]);
     scene.advance(31_000);
-    expect(await records.withoutWorker(10)).toEqual([{ ...mail, ready: 1 }, report]);
+    expect(await records.withoutWorker(10)).toEqual([mail, report]);
     await sources.pause('default', eva);
     expect(await records.withoutWorker(10)).toEqual([]);
   });

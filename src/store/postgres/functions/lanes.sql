@@ -266,10 +266,7 @@ END $$;
 -- By type: how many tasks are ready in active lanes of these classes. At most so many of each class are counted.
 CREATE FUNCTION ready_of(p_classes integer[], p_most integer) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN (SELECT json_agg(json_build_object('name', s.type, 'ready', s.ready) ORDER BY s.type COLLATE "C") FROM (
-    SELECT k.type, sum(k.ready) AS ready FROM (
-      SELECT c.type, (SELECT count(*) FROM (
-        SELECT 1 FROM lanes l JOIN live t ON t.lane = l.id AND t.state = 'ready' WHERE l.class = c.id AND l.active LIMIT p_most) x) AS ready
-      FROM classes c WHERE c.id = ANY(p_classes)) k
-    WHERE k.ready > 0 GROUP BY k.type) s);
+  RETURN (SELECT coalesce(json_agg(json_build_object('id', c, 'ready', (SELECT count(*) FROM (
+    SELECT 1 FROM lanes l JOIN live t ON t.lane = l.id AND t.state = 'ready' WHERE l.class = c AND l.active LIMIT p_most) x))), '[]')
+    FROM unnest(p_classes) c);
 END $$;

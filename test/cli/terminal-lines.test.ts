@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { keysIn } from '../../src/cli/terminal/keys.ts';
+import { KeyReader } from '../../src/cli/terminal/keys.ts';
 import { widthOf, wrapped } from '../../src/cli/terminal/width.ts';
 
-describe('keysIn', () => {
+/** The keys that a terminal sends in these parts. */
+function keysIn(...parts: readonly string[]) {
+  const reader = new KeyReader();
+  return parts.flatMap((part) => reader.read(Buffer.from(part)));
+}
+
+describe('KeyReader', () => {
   test('names keys, and keeps the others as they were typed', () => {
     expect(keysIn('j\u001b[A\u001bOBé\r\u001b\u0003\u001a')).toEqual([
       { typed: 'j' },
@@ -18,6 +24,23 @@ describe('keysIn', () => {
 
   test('takes a pasted text as one key, so that it gives no commands', () => {
     expect(keysIn('\u001b[200~r\ny\u001b[201~q')).toEqual([{ pasted: 'r\ny' }, { typed: 'q' }]);
+  });
+
+  test('takes a pasted text as one key also if it comes in parts, of which none is a command', () => {
+    const reader = new KeyReader();
+    expect(reader.read(Buffer.from('\u001b[200~r\ny'))).toEqual([]);
+    expect(reader.read(Buffer.from('q\u001b[20'))).toEqual([]);
+    expect(reader.read(Buffer.from('1~j'))).toEqual([{ pasted: 'r\nyq' }, { typed: 'j' }]);
+  });
+
+  test('hears Ctrl-C in a pasted text that never ends', () => {
+    expect(keysIn('\u001b[200~never', '\u0003', 'q')).toEqual([{ name: 'interrupt' }, { typed: 'q' }]);
+  });
+
+  test('puts together a sequence and a character that come in parts', () => {
+    expect(keysIn('\u001b[', 'B\u001b[6', '~')).toEqual([{ name: 'down' }, { name: 'page_down' }]);
+    const reader = new KeyReader();
+    expect([0xc3, 0xa9].flatMap((byte) => reader.read(Uint8Array.of(byte)))).toEqual([{ typed: 'é' }]);
   });
 
   test('leaves out sequences and control characters that mean nothing here', () => {

@@ -93,6 +93,16 @@ describe.runIf(process.platform === 'linux').concurrent('holdfast top', () => {
     expect(isRestored((await top.ended).stdout)).toBe(true);
   });
 
+  test('is not stopped by Ctrl-Z where no shell could continue it', async ({ project }) => {
+    const top = await opened(project);
+    top.type('\u001a');
+    top.type('2');
+    await top.says('[2 Failures]');
+    top.type('q');
+    const { exit, stdout } = await top.ended;
+    expect([exit, stdout.split(LEAVE).length]).toEqual([0, 2]);
+  });
+
   test('has no colours with NO_COLOR, and only ASCII in a locale without UTF-8', async ({ project }) => {
     const top = await opened(project, { NO_COLOR: '1', LC_ALL: 'C' });
     top.type('q');

@@ -17,6 +17,8 @@ export type NamedKey =
 /** A pressed key: its name, or the character that it types. A pasted text is one key, so that it cannot give commands. */
 export type Key = { readonly name: NamedKey } | { readonly typed: string } | { readonly pasted: string };
 
+const INTERRUPT = '\u0003';
+
 const NAMES: Readonly<Record<string, NamedKey>> = {
   '\u001b[A': 'up',
   '\u001bOA': 'up',
@@ -37,7 +39,7 @@ const NAMES: Readonly<Record<string, NamedKey>> = {
   '\u007f': 'backspace',
   '\b': 'backspace',
   '\u001b': 'escape',
-  '\u0003': 'interrupt',
+  [INTERRUPT]: 'interrupt',
   '\u001a': 'suspend',
 };
 
@@ -45,9 +47,29 @@ const NAMES: Readonly<Record<string, NamedKey>> = {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals send keys as control characters
 const KEYS = /\u001b\[200~([\s\S]*?)\u001b\[201~|\u001b\[[0-9;?]*[ -/]*[@-~]|\u001bO[@-~]|[\s\S]/gu;
 
-/** The keys in what a terminal in raw mode sent. Sequences and control characters that we do not know are left out. */
-export function keysIn(sent: string): Key[] {
-  return [...sent.matchAll(KEYS)].flatMap(([key, pasted]): Key[] => {
+/** What may be the beginning of a key: a pasted text without its end, or a sequence without its last character. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: terminals send keys as control characters
+const BEGUN = /\u001b\[200~(?![\s\S]*\u001b\[201~)[\s\S]*$|\u001b\[[0-9;?]*[ -/]*$/u;
+
+/** Finds the keys in what a terminal in raw mode sends. A key may come in several parts: a terminal sends at most 4 KiB at once. */
+export class KeyReader {
+  readonly #decoder = new TextDecoder();
+  #begun = '';
+
+  /** The keys that are complete now. Sequences and control characters that we do not know are left out. */
+  read(sent: Uint8Array): Key[] {
+    const text = this.#begun + this.#decoder.decode(sent, { stream: true });
+    const end = BEGUN.exec(text)?.index ?? text.length;
+    this.#begun = text.slice(end);
+    // A pasted text contains no Ctrl-C: it is the person, who waits in vain for the end of the text.
+    const isGivenUp = this.#begun.includes(INTERRUPT);
+    if (isGivenUp) this.#begun = '';
+    return [...keysIn(text.slice(0, end)), ...(isGivenUp ? keysIn(INTERRUPT) : [])];
+  }
+}
+
+function keysIn(text: string): Key[] {
+  return [...text.matchAll(KEYS)].flatMap(([key, pasted]): Key[] => {
     if (pasted !== undefined) return [{ pasted }];
     const name = NAMES[key];
     if (name) return [{ name }];

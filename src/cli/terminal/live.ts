@@ -3,7 +3,8 @@ import { clockTime } from '../../views/times.ts';
 import { Sleeper } from '../foreground/sleeper.ts';
 import { FullScreen } from './full-screen.ts';
 import { onInterrupt } from './interrupts.ts';
-import { type Key, keysIn } from './keys.ts';
+import { type Key, KeyReader } from './keys.ts';
+import { isJobOfShell } from './suspend.ts';
 import type { Terminal } from './terminal.ts';
 
 const EVERY_MS = 1_000;
@@ -57,9 +58,9 @@ export async function live({ out }: Terminal, view: LiveView): Promise<void> {
   };
   // One key after the other. None is lost while an earlier one is carried out.
   let pressed = Promise.resolve();
-  const decoder = new TextDecoder();
+  const keys = new KeyReader();
   const onData = (sent: Buffer) => {
-    for (const key of keysIn(decoder.decode(sent, { stream: true }))) {
+    for (const key of keys.read(sent)) {
       if ('name' in key && key.name === 'interrupt') end();
       else if ('name' in key && key.name === 'suspend') suspend();
       else {
@@ -109,7 +110,10 @@ export function timeNow(): string {
   return clockTime(now, now);
 }
 
-/** As the terminal would do for Ctrl-Z: all processes of this job are stopped, such as npx and this one. */
+/**
+ * As the terminal would do for Ctrl-Z: all processes of this job are stopped, such as npx and this one. Without a shell that has
+ * jobs, as in `ssh -t HOST holdfast top` or `docker run -it`, nobody could continue them.
+ */
 function suspend(): void {
-  process.kill(0, 'SIGTSTP');
+  if (isJobOfShell()) process.kill(0, 'SIGTSTP');
 }

@@ -6,7 +6,7 @@ import type { Counters, Settlement } from './store.ts';
 export const MINUTE: Milliseconds = 60_000;
 
 export const HOUR: Milliseconds = 3_600_000;
-export const DAY: Milliseconds = 24 * HOUR;
+const DAY: Milliseconds = 24 * HOUR;
 
 /**
  * Counts are added up by period. A count that is older than `keptFor` is added to the next longer period. None is removed, so that

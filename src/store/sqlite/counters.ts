@@ -1,5 +1,5 @@
 import { OTHER } from '../../frequent-names.ts';
-import { countersFrom, countsOf, DAY, dayFrom, HOUR, MINUTE, MOST_SOURCES, PERIODS } from '../counters.ts';
+import { countersFrom, countsOf, dayFrom, HOUR, MINUTE, MOST_SOURCES, PERIODS } from '../counters.ts';
 import { sightingsOf } from '../failure-groups.ts';
 import type { CountedPeriods } from '../insight.ts';
 import type { Counters, Settled, Settlement } from '../store.ts';
@@ -89,22 +89,13 @@ export class Counting {
        SELECT :longer, :at, ${ROLLED_UP} ${ADDED}`,
       { longer, at, most: MOST_SOURCES, other: OTHER, span },
     );
-    if (longer === HOUR) {
-      this.#sql.run(
-        `INSERT INTO hf_counter_days (at, counted_as, count, first_at)
-         SELECT :at - :at % ${DAY}, ${ROLLED_UP} ON CONFLICT (at, counted_as) ${SUMMED}`,
-        { longer, at, most: MOST_SOURCES, other: OTHER, span },
-      );
-    }
-    if (span === HOUR) this.#sql.run('DELETE FROM hf_counter_days WHERE at = ?', at);
     this.#sql.run('DELETE FROM hf_counters WHERE span = ? AND at < ?', span, at + longer);
     return true;
   }
 }
 
-const SUMMED = 'DO UPDATE SET count = count + excluded.count, first_at = min(first_at, excluded.first_at)';
-
-const ADDED = `ON CONFLICT (span, at, counted_as) ${SUMMED}`;
+const ADDED = `ON CONFLICT (span, at, counted_as)
+  DO UPDATE SET count = count + excluded.count, first_at = min(first_at, excluded.first_at)`;
 
 /** The counters of one period without the names of sources that are not among the busiest. */
 const ROLLED_UP = `CASE WHEN place > :most THEN json_set(counted_as, '$[1]', :other) ELSE counted_as END AS name, sum(count), min(first_at)

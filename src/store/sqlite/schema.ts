@@ -574,6 +574,28 @@ INSERT INTO hf_counter_days (at, counted_as, count, first_at)
   GROUP BY day, counted_as;
 `;
 
+/** Triggers keep these sums, so that programs of the version before, which know no such table, may go on counting. */
+const SUMMED_BY_TRIGGERS = `
+CREATE TRIGGER hf_counters_added AFTER INSERT ON hf_counters WHEN new.span = 3600000 BEGIN
+  INSERT INTO hf_counter_days (at, counted_as, count, first_at)
+  VALUES (new.at - new.at % 86400000, new.counted_as, new.count, new.first_at)
+  ON CONFLICT (at, counted_as) DO UPDATE SET count = count + excluded.count, first_at = min(first_at, excluded.first_at);
+END;
+CREATE TRIGGER hf_counters_changed AFTER UPDATE ON hf_counters WHEN new.span = 3600000 BEGIN
+  UPDATE hf_counter_days SET count = count + new.count - old.count, first_at = min(first_at, new.first_at)
+  WHERE at = new.at - new.at % 86400000 AND counted_as = new.counted_as;
+END;
+-- Counters of hours are removed for a whole day at once, when they are added to that of the day.
+CREATE TRIGGER hf_counters_removed AFTER DELETE ON hf_counters WHEN old.span = 3600000 BEGIN
+  DELETE FROM hf_counter_days WHERE at = old.at - old.at % 86400000;
+END;
+-- A program of the version before may have counted since the table was made.
+DELETE FROM hf_counter_days;
+INSERT INTO hf_counter_days (at, counted_as, count, first_at)
+  SELECT at - at % 86400000 AS day, counted_as, sum(count), min(first_at) FROM hf_counters WHERE span = 3600000
+  GROUP BY day, counted_as;
+`;
+
 /** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
@@ -644,6 +666,7 @@ const STEPS: readonly string[] = [
   CHANGES,
   REASONS,
   COUNTER_DAYS,
+  SUMMED_BY_TRIGGERS,
 ];
 
 export const SCHEMA = STEPS.length;

@@ -144,12 +144,13 @@ export function taskMaker(
       : trueOrFalse(options.idempotent);
   // All members are set before the object is copied: see `Writable`.
   if (idempotent !== undefined) common.idempotent = idempotent !== false;
+  const sourceReturned = `what the function \`source\` of ${definition.type} returns`;
   const complete = (payload: string, read: unknown): NewTask => {
     const mayRunTwice = said(definition, 'idempotent', idempotent, read);
     const itsSource = said(definition, 'source', source, read);
     const made = { ...common };
     made.payload = payload;
-    made.source = itsSource === source ? (source as string) : name(itsSource, 'source');
+    made.source = itsSource === source ? (source as string) : name(itsSource, sourceReturned);
     if (mayRunTwice !== undefined) made.idempotent = trueOrFalse(mayRunTwice);
     return made;
   };

@@ -66,7 +66,7 @@ export interface Schedule {
   readonly waits: boolean;
   /** The newest time that was dealt with. */
   readonly last?: { readonly tick: Date; readonly at: Date; readonly was: 'enqueued' | 'skipped' | 'missed' };
-  /** The newest task that it enqueued; its state is undefined if it was removed. */
+  /** The newest task that it enqueued at one of its times; its state is undefined if it was removed. */
   readonly lastTask?: { readonly id: number; readonly state?: TaskState };
   readonly paused?: By & { readonly at: Date };
 }

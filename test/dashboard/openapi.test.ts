@@ -123,6 +123,7 @@ async function walk(holdfast: Awaited<ReturnType<typeof openHoldfast>>): Promise
     await tell(`failures/{id}/${verb}`, `failures/${group}/${verb}`);
   await tell('failures/{id}/mute', `failures/${group}/mute`, { for: '1h' });
   await tell('failures/{id}/note', `failures/${group}/note`, { note: 'ticket 7' });
+  expect((await act(`failures/${group}/note`, {})).status).toBe(400);
 
   await tell('sources/{name}/hold', 'sources/charge/hold', { note: 'closed' });
   await read('sources/{name}', 'sources/charge');

@@ -127,6 +127,10 @@ test('webhooks: an Express app delivers through failures, once, and stops when i
   const first = await order();
   expect(first.status).toBe(202);
   expect(await order()).toEqual(first);
+  expect(await post(`http://127.0.0.1:${port}/orders`, { id: '18', notify: 'localhost:80/orders' })).toEqual({
+    status: 400,
+    body: { error: expect.stringContaining('what the function `source` of webhook returns must be') },
+  });
   await arrived.promise;
   child.kill('SIGTERM');
   expect(await ended).toBe(0);

@@ -56,6 +56,33 @@ describe.runIf(process.platform === 'linux').concurrent('holdfast top', () => {
     expect((await project.json<{ task: { state: string } }>('show', '1')).document.task.state).toBe('ready');
   });
 
+  test('asks about the state that a task has, and does nothing if it has changed before the answer', async ({
+    project,
+  }) => {
+    const top = await opened(project);
+    top.type('/');
+    top.type('state:ready,held\r');
+    top.type('h');
+    await top.says('Hold #2?');
+    top.type('y');
+    await top.says('#2 is held');
+    top.type('h');
+    await top.says('Release #2?');
+    await project.run('release', '2');
+    top.type('y');
+    await top.says('Task #2 has changed: it was held');
+    top.type('2');
+    await top.says('[2 Failures]');
+    top.type('a');
+    await top.says('Acknowledge');
+    top.type('q');
+    await top.says('Nothing was changed.');
+    top.type('q');
+    expect(await top.ended).toMatchObject({ exit: 0 });
+    const { document } = await project.json<{ items: { state: string }[] }>('failures');
+    expect(document.items.map(({ state }) => state)).toEqual(['open']);
+  });
+
   test('says what is wrong with a filter, and what may not be retried', async ({ project }) => {
     const top = await opened(project);
     top.type('/');

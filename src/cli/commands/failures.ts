@@ -152,7 +152,7 @@ async function show(cli: Cli, id: string): Promise<void> {
 }
 
 async function change(cli: Cli, verb: FailureVerb, id: string, { note, for: lasts }: Flags): Promise<void> {
-  // A mistake in it is told with its flag.
+  // A duration that is not valid is refused with the name of the flag.
   if (lasts !== undefined) span(lasts, '--for');
   const muted = lasts === undefined ? {} : { for: lasts };
   return withStore(cli, {}, async (holdfast) => {

@@ -40,7 +40,7 @@ async function top(cli: Cli, _: readonly string[], { once = false }: { once?: bo
     await live(
       terminal,
       new TopView({
-        desk: { cli, holdfast },
+        context: { cli, holdfast },
         store: name,
         seen,
         screen: (all) => screen(cli, name, all),

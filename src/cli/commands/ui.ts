@@ -82,7 +82,7 @@ async function ui(cli: Cli, flags: Flags): Promise<number> {
       outputOf: (task) => outputKept(location, task),
       refusedConfig: async () => (await readConfig(cli))?.refused,
       ...(environment !== undefined && { environment }),
-      // A page of another site cannot show a token, so under a token any host name is safe.
+      // Where a token is asked for, any host name is safe: a page of another site does not know the token.
       ...(isLocal
         ? { hosts: LOOPBACK_NAMES }
         : allowAnyone && { hosts: [...LOOPBACK_NAMES, hostname().toLowerCase(), ...allowHost], anyAddress: true }),

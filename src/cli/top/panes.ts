@@ -8,6 +8,7 @@ import {
   shownSource,
   sourceOf,
 } from '../../documents/sources.ts';
+import type { SeenTask } from '../../queue/operate.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { failureGroupLines } from '../../views/failure-text.ts';
@@ -27,7 +28,7 @@ export const PANES = ['tasks', 'failures', 'sources', 'workers'] as const;
 export type PaneName = (typeof PANES)[number];
 
 /** What the panes read from and act on. */
-export interface Desk {
+export interface PaneContext {
   readonly cli: Cli;
   readonly holdfast: Operations;
   /** Of the tasks that are listed. */
@@ -48,29 +49,34 @@ export interface Listed {
   readonly none: string;
 }
 
-/** What a key does with the selected line. */
-export interface Action {
+/** What a key does with the selected line, after a person was asked. */
+interface Action {
   readonly key: string;
   /** What the last line of the screen says of it. */
   readonly words: string;
-  /** Asked before, if something changes. */
-  readonly asks?: (key: string) => string;
-  /** Returns what was done. @throws Problem or an error of the store. */
-  readonly run: (desk: Desk, key: string) => Promise<string>;
+  /** Reads what the line is about again: the line may be old. @throws Problem or an error of the store if it cannot be done. */
+  readonly ask: (context: PaneContext, key: string) => Promise<Question>;
+}
+
+/** What a person is asked, and what a yes does. */
+export interface Question {
+  readonly text: string;
+  /** Returns what was done. @throws Problem or an error of the store, also if what was asked about has changed meanwhile. */
+  readonly yes: () => Promise<string>;
 }
 
 /** Other lines about what is selected. */
 interface Look {
   readonly key: string;
   readonly words: string;
-  readonly lines: (desk: Desk, key: string) => Promise<readonly string[]>;
+  readonly lines: (context: PaneContext, key: string) => Promise<readonly string[]>;
 }
 
 export interface Pane {
   readonly title: string;
-  readonly list: (desk: Desk) => Promise<Listed>;
+  readonly list: (context: PaneContext) => Promise<Listed>;
   /** What Enter shows. */
-  readonly show: (desk: Desk, key: string) => Promise<readonly string[]>;
+  readonly show: (context: PaneContext, key: string) => Promise<readonly string[]>;
   readonly looks: readonly Look[];
   readonly actions: readonly Action[];
   /** The filter of the tasks that belong to what is selected. */
@@ -97,14 +103,9 @@ export const PANE: Readonly<Record<PaneName, Pane>> = {
       },
     ],
     actions: [
-      { key: 'r', words: 'retry', asks: (key) => `Retry #${key} now?`, run: retry },
-      { key: 'c', words: 'cancel', asks: (key) => `Cancel #${key}?`, run: cancel },
-      {
-        key: 'h',
-        words: 'hold or release',
-        asks: (key) => `Hold #${key}, or release it if it is held?`,
-        run: holdTask,
-      },
+      { key: 'r', words: 'retry', ask: retry },
+      { key: 'c', words: 'cancel', ask: cancel },
+      { key: 'h', words: 'hold or release', ask: holdOrReleaseTask },
     ],
   },
   failures: {
@@ -121,19 +122,9 @@ export const PANE: Readonly<Record<PaneName, Pane>> = {
     },
     looks: [],
     actions: [
-      { key: 'a', words: 'acknowledge', run: (desk, key) => group(desk, key, 'acknowledge') },
-      {
-        key: 'm',
-        words: 'mute',
-        asks: (key) => `Leave ${key} out of the list?`,
-        run: (desk, key) => group(desk, key, 'mute'),
-      },
-      {
-        key: 'd',
-        words: 'resolved',
-        asks: (key) => `Say that ${key} is mended?`,
-        run: (desk, key) => group(desk, key, 'resolve'),
-      },
+      { key: 'a', words: 'acknowledge', ask: aboutGroup('acknowledge', (id) => `Acknowledge ${id}?`) },
+      { key: 'm', words: 'mute', ask: aboutGroup('mute', (id) => `Mute ${id}, which leaves it out of the list?`) },
+      { key: 'd', words: 'resolve', ask: aboutGroup('resolve', (id) => `Resolve ${id}: is its cause mended?`) },
     ],
     tasksOf: (key) => `fingerprint:${key}`,
   },
@@ -147,13 +138,8 @@ export const PANE: Readonly<Record<PaneName, Pane>> = {
     show: async ({ cli, holdfast }, key) => sourceLines(cli, key, await shownSource(holdfast, key)),
     looks: [],
     actions: [
-      {
-        key: 'h',
-        words: 'hold or release',
-        asks: (key) => `Hold or release ${visible(key)}?`,
-        run: holdOrRelease,
-      },
-      { key: 'x', words: 'probe', asks: (key) => `Test ${visible(key)} with its next task?`, run: probe },
+      { key: 'h', words: 'hold or release', ask: holdOrReleaseSource },
+      { key: 'x', words: 'probe', ask: probe },
     ],
     tasksOf: (key) => `source:${JSON.stringify(key)}`,
   },
@@ -173,7 +159,7 @@ export const PANE: Readonly<Record<PaneName, Pane>> = {
 };
 
 /** Those that run first; then the newest that match. */
-async function listTasks({ holdfast, filter }: Desk): Promise<Listed> {
+async function listTasks({ holdfast, filter }: PaneContext): Promise<Listed> {
   const running = filter === '' ? await holdfast.list({ states: ['running'], limit: MOST_ROWS }) : [];
   const known = new Set(running.map(({ id }) => id));
   const { tasks } = await pageOf(holdfast, { filter: filter === '' ? NOT_OVER : filter, limit: MOST_ROWS });
@@ -186,7 +172,7 @@ async function listTasks({ holdfast, filter }: Desk): Promise<Listed> {
   };
 }
 
-async function workerLines({ cli, holdfast }: Desk, key: string): Promise<readonly string[]> {
+async function workerLines({ cli, holdfast }: PaneContext, key: string): Promise<readonly string[]> {
   const worker = (await holdfast.workers()).find(({ id }) => String(id) === key);
   if (!worker) return [`worker ${key} has left`];
   const running = (await holdfast.list({ states: ['running'], limit: 1_000 })).filter(
@@ -214,40 +200,74 @@ function textOf(cell: Cell | undefined): string {
 
 // ── Actions ──
 
-async function retry({ cli, holdfast }: Desk, key: string): Promise<string> {
+async function retry({ cli, holdfast }: PaneContext, key: string): Promise<Question> {
   const task = await holdfast.get(Number(key));
   await refuseDuplicate(cli, holdfast, task, {});
-  await holdfast.retry(task.id, { actor: cli.actor });
-  return `#${key} ${summaryOf(task)} is due now${task.state === 'scheduled' ? '' : ', in a new round'}`;
+  return {
+    text: `Retry #${key} now?`,
+    yes: async () => {
+      await holdfast.retry(task.id, { actor: cli.actor, ifStill: asSeen(task) });
+      return `#${key} ${summaryOf(task)} is due now${task.state === 'scheduled' ? '' : ', in a new round'}`;
+    },
+  };
 }
 
-async function cancel({ cli, holdfast }: Desk, key: string): Promise<string> {
-  await holdfast.cancel(Number(key), { actor: cli.actor });
-  const { state } = await holdfast.get(Number(key));
-  return state === 'running' ? `#${key} is asked to stop` : `#${key} is ${state}`;
+async function cancel({ cli, holdfast }: PaneContext, key: string): Promise<Question> {
+  const task = await holdfast.get(Number(key));
+  return {
+    text: `Cancel #${key}, which is ${task.state}?`,
+    yes: async () => {
+      await holdfast.cancel(task.id, { actor: cli.actor, ifStill: asSeen(task) });
+      const { state } = await holdfast.get(task.id);
+      return state === 'running' ? `#${key} is asked to stop` : `#${key} is ${state}`;
+    },
+  };
 }
 
-async function holdTask({ cli, holdfast }: Desk, key: string): Promise<string> {
-  const { id, state } = await holdfast.get(Number(key));
-  if (state === 'held') await holdfast.release(id, { actor: cli.actor });
-  else await holdfast.hold(id, { actor: cli.actor });
-  return `#${key} is ${state === 'held' ? 'released' : 'held'}`;
+async function holdOrReleaseTask({ cli, holdfast }: PaneContext, key: string): Promise<Question> {
+  const task = await holdfast.get(Number(key));
+  const options = { actor: cli.actor, ifStill: asSeen(task) };
+  if (task.state === 'held') {
+    return {
+      text: `Release #${key}?`,
+      yes: () => holdfast.release(task.id, options).then(() => `#${key} is released`),
+    };
+  }
+  return { text: `Hold #${key}?`, yes: () => holdfast.hold(task.id, options).then(() => `#${key} is held`) };
 }
 
-async function group({ cli, holdfast }: Desk, key: string, verb: 'acknowledge' | 'mute' | 'resolve'): Promise<string> {
-  const { state } = await holdfast.failures[verb](key, { actor: cli.actor });
-  return `${key} is ${state}`;
+function asSeen({ state, executions }: Task): SeenTask {
+  return { state, executions };
 }
 
-async function holdOrRelease({ cli, holdfast }: Desk, key: string): Promise<string> {
-  const before = await sourceOf(holdfast, key);
-  if (before.holdsTasks) await releaseSource(holdfast, before, { actor: cli.actor });
-  else await holdSource(holdfast, before, { actor: cli.actor });
-  return `${visible(key)} is ${before.holdsTasks ? 'released' : 'held'}`;
+function aboutGroup(verb: 'acknowledge' | 'mute' | 'resolve', text: (id: string) => string): Action['ask'] {
+  return async ({ cli, holdfast }, key) => ({
+    text: text(key),
+    yes: async () => `${key} is ${(await holdfast.failures[verb](key, { actor: cli.actor })).state}`,
+  });
 }
 
-async function probe({ cli, holdfast }: Desk, key: string): Promise<string> {
-  const before = await sourceOf(holdfast, key);
-  const { changed } = await probeSource(holdfast, before, { actor: cli.actor });
-  return changed ? `${visible(key)} is tested with its next task` : `${visible(key)} is not tested: it is not down`;
+async function holdOrReleaseSource({ cli, holdfast }: PaneContext, key: string): Promise<Question> {
+  const seen = await sourceOf(holdfast, key);
+  const name = visible(key);
+  return {
+    text: seen.holdsTasks ? `Release ${name} (${seen.words})?` : `Hold ${name}?`,
+    yes: async () => {
+      const now = await sourceOf(holdfast, key);
+      if (now.state !== seen.state) return `${name} has changed: it is ${now.words} now. Nothing was done.`;
+      await (now.holdsTasks ? releaseSource : holdSource)(holdfast, now, { actor: cli.actor });
+      return `${name} is ${now.holdsTasks ? 'released' : 'held'}`;
+    },
+  };
+}
+
+async function probe({ cli, holdfast }: PaneContext, key: string): Promise<Question> {
+  const name = visible(key);
+  return {
+    text: `Test ${name} with its next task?`,
+    yes: async () => {
+      const { changed } = await probeSource(holdfast, await sourceOf(holdfast, key), { actor: cli.actor });
+      return changed ? `${name} is tested with its next task` : `${name} is not tested: it is not down`;
+    },
+  };
 }

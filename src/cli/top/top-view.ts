@@ -6,7 +6,7 @@ import type { Key, NamedKey } from '../terminal/keys.ts';
 import { type LiveView, type Size, timeNow } from '../terminal/live.ts';
 import { table } from '../terminal/table.ts';
 import { cut, padded, widthOf, wrapped } from '../terminal/width.ts';
-import { type Action, type Desk, type Listed, PANE, PANES, type PaneName } from './panes.ts';
+import { type Listed, PANE, PANES, type PaneContext, type PaneName, type Question } from './panes.ts';
 
 /** How many things that need attention are shown above the panes. */
 const MOST_ATTENTION = 3;
@@ -24,7 +24,7 @@ interface Open {
 }
 
 export interface TopParts {
-  readonly desk: Omit<Desk, 'filter' | 'columns'>;
+  readonly context: Omit<PaneContext, 'filter' | 'columns'>;
   readonly store: string;
   readonly seen: () => Promise<SeenStatus>;
   /** The lines of `status`. */
@@ -46,8 +46,8 @@ export class TopView implements LiveView {
   #filter = '';
   /** The text of a filter while it is typed. */
   #typing: string | undefined;
-  #asked: { readonly action: Action; readonly key: string } | undefined;
-  #said = '';
+  #asked: Question | undefined;
+  #message = '';
   #size: Size = LEAST;
 
   constructor(parts: TopParts) {
@@ -61,11 +61,11 @@ export class TopView implements LiveView {
 
   async #readPane(): Promise<void> {
     if (this.#open) this.#open = { ...this.#open, lines: await this.#open.read() };
-    else this.#listed = await PANE[this.#pane].list(this.#desk);
+    else this.#listed = await PANE[this.#pane].list(this.#context);
   }
 
-  get #desk(): Desk {
-    return { ...this.#parts.desk, filter: this.#filter, columns: this.#size.columns };
+  get #context(): PaneContext {
+    return { ...this.#parts.context, filter: this.#filter, columns: this.#size.columns };
   }
 
   // ── Keys ──
@@ -74,7 +74,7 @@ export class TopView implements LiveView {
     if (this.#typing !== undefined) return this.#type(key);
     const pressed = 'name' in key ? key.name : 'typed' in key ? key.typed : '';
     if (this.#asked) return this.#answer(pressed);
-    this.#said = '';
+    this.#message = '';
     try {
       return this.#open ? await this.#pressOpen(pressed) : await this.#pressList(pressed);
     } catch (error) {
@@ -89,7 +89,7 @@ export class TopView implements LiveView {
     if (step !== undefined) {
       const last = Math.max(0, this.#wrappedLines(open).length - this.#room);
       const top = Math.min(last, Math.max(0, open.top + step * (Math.abs(step) > 1 ? this.#room - 1 : 1)));
-      this.#open = { ...open, top: Number.isFinite(top) ? top : step > 0 ? last : 0 };
+      this.#open = { ...open, top };
       return true;
     }
     if (['escape', 'enter', 'q', 'backspace'].includes(pressed)) {
@@ -116,7 +116,7 @@ export class TopView implements LiveView {
       }
       case 'enter': {
         const key = this.#key;
-        if (key !== undefined) await this.#show(this.#titleOf(key), () => PANE[this.#pane].show(this.#desk, key));
+        if (key !== undefined) await this.#show(this.#titleOf(key), () => PANE[this.#pane].show(this.#context, key));
         return true;
       }
       case 's':
@@ -152,27 +152,26 @@ export class TopView implements LiveView {
     if (key === undefined) return false;
     const look = looks.find((each) => each.key === pressed);
     if (look) {
-      await this.#show(this.#titleOf(key), () => look.lines(this.#desk, key));
+      await this.#show(this.#titleOf(key), () => look.lines(this.#context, key));
       return true;
     }
     const action = actions.find((each) => each.key === pressed);
     if (!action) return false;
-    if (action.asks) this.#asked = { action, key };
-    else await this.#act(action, key);
+    this.#asked = await action.ask(this.#context, key);
     return true;
   }
 
   async #answer(pressed: NamedKey | string): Promise<boolean> {
-    const { action, key } = this.#asked as { action: Action; key: string };
+    const { yes } = this.#asked as Question;
     this.#asked = undefined;
-    if (pressed === 'y' || pressed === 'Y') await this.#act(action, key);
-    else this.#said = 'Nothing was changed.';
+    if (pressed === 'y' || pressed === 'Y') await this.#act(yes);
+    else this.#message = 'Nothing was changed.';
     return true;
   }
 
-  async #act(action: Action, key: string): Promise<void> {
+  async #act(act: Question['yes']): Promise<void> {
     try {
-      this.#said = await action.run(this.#desk, key);
+      this.#message = await act();
       await this.read();
     } catch (error) {
       this.#fail(error);
@@ -194,7 +193,7 @@ export class TopView implements LiveView {
     this.#typing = undefined;
     this.#pane = 'tasks';
     this.#filter = filter;
-    this.#said = '';
+    this.#message = '';
     try {
       await this.#readPane();
     } catch (error) {
@@ -215,7 +214,7 @@ export class TopView implements LiveView {
   }
 
   #fail(error: unknown): void {
-    this.#said = problemLines(problemOf(error))
+    this.#message = problemLines(problemOf(error))
       .map((line) => line.trim())
       .join('  ');
   }
@@ -272,7 +271,7 @@ export class TopView implements LiveView {
   }
 
   get #out() {
-    return this.#parts.desk.cli.terminal.out;
+    return this.#parts.context.cli.terminal.out;
   }
 
   #titleLine(): string {
@@ -343,11 +342,8 @@ export class TopView implements LiveView {
       const text = `filter: ${visible(this.#typing)}_`;
       return text.length > columns ? text.slice(-columns) : text;
     }
-    if (this.#asked) {
-      const { action, key } = this.#asked;
-      return this.#out.paint('human', cut(`${action.asks?.(key)} y: yes, any other key: no`, columns));
-    }
-    return cut(this.#said, columns);
+    if (this.#asked) return this.#out.paint('human', cut(`${this.#asked.text} y: yes, any other key: no`, columns));
+    return cut(this.#message, columns);
   }
 
   #keyLine(): string {
@@ -361,9 +357,10 @@ export class TopView implements LiveView {
   }
 }
 
-const FAR = Number.POSITIVE_INFINITY;
+/** More lines than any list or text has. */
+const FAR = 1_000_000;
 
-/** By how many lines a key moves; 2: by a page. */
+/** By how many lines a key moves; 2 and -2: by a page. */
 const STEPS: Readonly<Record<string, number>> = {
   j: 1,
   down: 1,
@@ -390,7 +387,7 @@ export const HELP: readonly string[] = [
   'q, Ctrl-C      quit',
   '',
   'Tasks          e: explain, r: retry, c: cancel, h: hold or release',
-  'Failures       a: acknowledge, m: mute, d: say that it is mended',
+  'Failures       a: acknowledge, m: mute, d: resolve',
   'Sources        h: hold or release, x: test it with its next task',
   'What changes something is asked first.',
 ];

@@ -1,11 +1,14 @@
 import { formatDuration, type Milliseconds } from '../../duration.ts';
 import { FAILURE_VERBS, type FailureVerb } from '../../failure/groups.ts';
+import { LONGEST_NOTE } from '../../queue/operate.ts';
 import { failureGroupJson } from '../../views/failure-text.ts';
 import { NOTE } from '../common-fields.ts';
 import { durationField, optional, textField } from '../fields.ts';
 import { type Route, route } from '../route.ts';
 
 const GROUP = textField('the id of a group, or its beginning', 64);
+
+const SAID = textField('what is to be said of the group', LONGEST_NOTE);
 
 const MUTE = { for: optional(durationField('how long; default: until it is reopened')) };
 
@@ -42,7 +45,7 @@ export const FAILURES: readonly Route[] = [
       summary: SUMMARIES[verb],
       needs: 'failures',
       params: { id: GROUP },
-      body: { note: NOTE, ...(verb === 'mute' && MUTE) },
+      body: { note: verb === 'note' ? SAID : NOTE, ...(verb === 'mute' && MUTE) },
       answer: `failures.${verb}`,
       run: async ({ holdfast: { failures }, path, by, body }) => {
         const lasts = (body as { readonly for?: Milliseconds }).for;

@@ -76,8 +76,10 @@ export function promisesOfMoving(factory: StoreFactory): void {
       }),
     );
     for (const { id, state, executions, verb } of unchanged) {
-      const other = await scene.move(id, { verb, executions: executions + 1 });
-      expect(other).toEqual({ id, moved: false, from: state, why: 'conflict' });
+      for (const other of [executions + 1, Number.MAX_SAFE_INTEGER]) {
+        const moved = await scene.move(id, { verb, executions: other });
+        expect(moved).toEqual({ id, moved: false, from: state, why: 'conflict' });
+      }
       const same = await scene.move(id, { verb, executions });
       expect(same).toMatchObject(state === 'running' ? { why: 'requested' } : { moved: true, from: state });
     }

@@ -53,7 +53,7 @@ BEGIN
   IF from_ <> ALL(ARRAY(SELECT json_array_elements_text(p_move -> 'from'))) AND p_move -> 'from' IS NOT NULL THEN
     RETURN json_build_object('id', p_id, 'moved', false, 'from', from_, 'why', 'conflict');
   END IF;
-  IF task.executions <> (p_move ->> 'executions')::integer THEN
+  IF task.executions <> (p_move ->> 'executions')::bigint THEN
     RETURN json_build_object('id', p_id, 'moved', false, 'from', from_, 'why', 'conflict');
   END IF;
   IF from_ = 'running' THEN

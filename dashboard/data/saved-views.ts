@@ -7,7 +7,7 @@ export interface SavedView {
   readonly to: string;
 }
 
-/** A browser keeps them for each dashboard apart: two may be served by one server. */
+/** Each dashboard has its own views: one server may serve two dashboards. */
 const STORED_AS = `holdfast.views ${new URL(document.baseURI).pathname}`;
 const MOST = 50;
 
@@ -47,6 +47,6 @@ function read(): readonly SavedView[] {
 
 function isView(value: unknown): value is SavedView {
   const { name, to } = Object(value) as Partial<Record<keyof SavedView, unknown>>;
-  // An address of another site is none of a page here.
+  // An address of another site is refused.
   return typeof name === 'string' && typeof to === 'string' && !/^[a-z]+:|^[/\\]/i.test(to);
 }

@@ -104,7 +104,7 @@ function Diff({ file }: { readonly file: string | undefined }) {
     );
     if (present.current === yaml) setAnswer(next);
   };
-  // The answer about another text is none about this one.
+  // An answer to an earlier text is not shown.
   const { found, problem } = answer?.of === yaml ? answer : {};
   return (
     <div class="diff">

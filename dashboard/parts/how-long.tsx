@@ -9,7 +9,7 @@ const ENDS = [
   ['7d', 'for a week'],
 ] as const;
 
-/** How long something holds that a person says. */
+/** The field for how long a hold or a mute lasts. */
 export function HowLong({ onChoice }: { readonly onChoice: (lasts: string) => void }) {
   return (
     <label class="field">

@@ -14,7 +14,7 @@ export function Text({
 }: {
   readonly text: string;
   readonly name: string;
-  /** Its end says more than its beginning. */
+  /** Shows the end of a long text, not its beginning. */
   readonly isEnd?: boolean;
 }) {
   const [isWhole, setWhole] = useState(false);

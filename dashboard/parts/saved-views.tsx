@@ -11,7 +11,7 @@ export function SavedViews() {
   const save = (event: Event) => {
     event.preventDefault();
     if (name.trim() === '') return;
-    // The preview and the page of a list are of the moment.
+    // Which task is previewed, and which page of the list is shown, is not saved.
     const { task: _, before: __, ...kept } = Object.fromEntries(query);
     saveView({ name: name.trim(), to: addressOf(path, kept) });
     announce(`Saved in this browser as ${name.trim()}.`);

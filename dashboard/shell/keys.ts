@@ -57,7 +57,7 @@ export function followKeys(): void {
     if (pressed === undefined || (isTyping(event.target as Element) && pressed !== 'Ctrl+K')) return;
     const isLetter = event.key.length === 1 && pressed !== 'Ctrl+K';
     if (isLetter && !lettersOn.value) return;
-    // On a button or a box these keys are its own.
+    // On a button or a box, Space presses that.
     if (pressed === 'Space' && (event.target as Element).closest('button, summary, input')) return;
     // What the open page says of a key counts before what all pages say.
     const known = [...activeKeys.everywhere.value, ...activeKeys.here.value.flat()];
@@ -76,7 +76,7 @@ export function followKeys(): void {
   });
 }
 
-/** As it stands in the help. Undefined: a key that is the browser's. */
+/** The name of a key, as the help shows it. Undefined for keys that are left to the browser. */
 function nameOf({ key, ctrlKey, metaKey }: KeyboardEvent): string | undefined {
   if (ctrlKey || metaKey) return key.toLowerCase() === 'k' ? 'Ctrl+K' : undefined;
   return key === ' ' ? 'Space' : key;

@@ -21,7 +21,7 @@ interface Entry {
 }
 
 const MOST = 12;
-/** What the store is asked for is asked a moment after the last letter. */
+/** The store is asked when nothing was typed for so many milliseconds. */
 const PAUSE = 120;
 
 /** Goes to pages, views, tasks, sources and failures by their name, and does what keys do on the open page. */
@@ -168,7 +168,7 @@ function useStored(text: string): Stored {
     const asked = new AbortController();
     get<{ readonly items: readonly FailureGroupJson[] }>('failures', asked.signal).then(
       ({ items }) => setGroups(items),
-      // The palette works without them.
+      // Without the groups, the palette still finds everything else.
       () => undefined,
     );
     return () => asked.abort();

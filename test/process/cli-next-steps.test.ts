@@ -186,3 +186,14 @@ test('status has one line for all types that one program would take', async ({ p
   );
   expect(stdout).toContain('holdfast list state:ready type:sync_mailbox,send_mail\n');
 });
+
+test('on a disk that is already full, a command says that there is no space, not that the disk failed', async ({
+  project,
+}) => {
+  await project.run('enqueue', 'mail', '1');
+  const script =
+    'mkdir disk && mount -t tmpfs -o size=1m tmpfs disk && cp .holdfast/holdfast.db disk/ && { head -c 2000000 /dev/zero > disk/filler; "$0" "$@"; }';
+  const under = ['unshare', process.getuid?.() === 0 ? '-m' : '-Urm', 'sh', '-c', script];
+  const { exit, stderr } = await project.start(['status', '--store', 'disk/holdfast.db'], { under }).ended;
+  expect([exit, stderr]).toEqual([7, expect.stringMatching(/error: There is no space left for .*disk\/holdfast\.db/)]);
+});

@@ -32,11 +32,7 @@ export function storeError(error: unknown, path: string): unknown {
         cause,
       );
     case 'FULL':
-      return new StoreError(
-        'store_full',
-        `There is no space left for ${path}. The last write was rolled back, and everything before it is intact. Free some space, then repeat the call.`,
-        { ...cause, retryable: true },
-      );
+      return full(error, path);
     case 'CORRUPT':
     case 'NOTADB':
       return new StoreError(
@@ -45,6 +41,8 @@ export function storeError(error: unknown, path: string): unknown {
         cause,
       );
     case 'IOERR':
+      // The file beside it that processes share could not grow, which each process needs before it reads.
+      if (code === 'SQLITE_IOERR_SHMSIZE') return full(error, path);
       return new StoreError(
         'store_io',
         `The disk failed while ${path} was being read or written (${code}). The last write may or may not be stored.`,
@@ -53,6 +51,14 @@ export function storeError(error: unknown, path: string): unknown {
     default:
       return new StoreError('store_unavailable', `SQLite refused a statement on ${path}: ${messageOf(error)}`, cause);
   }
+}
+
+function full(cause: unknown, path: string): StoreError {
+  return new StoreError(
+    'store_full',
+    `There is no space left for ${path}. The last write was rolled back, and everything before it is intact. Free some space, then repeat the call.`,
+    { cause, retryable: true },
+  );
 }
 
 function busy(cause: unknown, path: string): StoreError {

@@ -220,29 +220,25 @@ export class PostgresRecords implements Records {
   async counts(): Promise<Counts> {
     // A statement that calls a function of ours reads its tables with one process only.
     const [at] = await this.#database.rows<{ now: number }>(this.#in('SELECT $.now_ms() AS now'));
-    // Both at once: the server has a process for each.
-    const [rows, ended] = await Promise.all([
-      this.#database.rows<StateCounts>(
-        this.#in(`SELECT state, count(*) AS n, count(*) FILTER (WHERE is_scheduled AND reason IS NOT NULL) AS retrying,
+    // One statement, so that a task that ends meanwhile is counted once.
+    const rows = await this.#database.rows<StateCounts>(
+      this.#in(`SELECT * FROM (
+          SELECT state, NULL AS reason, count(*) AS n, count(*) FILTER (WHERE is_scheduled AND reason IS NOT NULL) AS retrying,
             count(*) FILTER (WHERE is_scheduled AND run_at <= $1) AS overdue, min(nullif(run_at, ${WHEN_GROUP_ENDS})) FILTER (WHERE is_scheduled) AS next
           FROM $.live CROSS JOIN LATERAL (SELECT state = 'scheduled' AS is_scheduled) s GROUP BY state
-          UNION ALL SELECT 'succeeded', count(*), 0, 0, NULL FROM $.succeeded`),
-        [(at as { now: number }).now],
-      ),
-      this.#database.rows<{ readonly state: TaskState; readonly reason: string | null; readonly n: number }>(
-        this.#in(`SELECT * FROM (
-            SELECT state, CASE WHEN state IN ('needs_manual', 'dead') THEN coalesce(reason, 'unknown') END AS reason, count(*) AS n
-            FROM $.ended GROUP BY 1, 2) e
-          ORDER BY state COLLATE "C" DESC, n DESC, reason COLLATE "C"`),
-      ),
-    ]);
-    const byState = totalsOf([...rows, ...ended]);
+          UNION ALL SELECT 'succeeded', NULL, count(*), 0, 0, NULL FROM $.succeeded
+          UNION ALL SELECT state, CASE WHEN state IN ('needs_manual', 'dead') THEN coalesce(reason, 'unknown') END, count(*), 0, 0, NULL
+          FROM $.ended GROUP BY 1, 2) c
+        ORDER BY state COLLATE "C" DESC, n DESC, reason COLLATE "C"`),
+      [(at as { now: number }).now],
+    );
+    const byState = totalsOf(rows);
     const { retrying, overdue, next } = rows.find(({ state }) => state === 'scheduled') ?? {
       retrying: 0,
       overdue: 0,
       next: null,
     };
-    const byReason = ended.flatMap(({ state, reason, n }) => (reason === null ? [] : [{ state, reason, count: n }]));
+    const byReason = rows.flatMap(({ state, reason, n }) => (reason === null ? [] : [{ state, reason, count: n }]));
     return { byState, retrying, due: byState.ready + overdue, byReason, ...(next !== null && { nextDueAt: next }) };
   }
 
@@ -454,6 +450,8 @@ function totalsOf(rows: readonly Pick<StateCounts, 'state' | 'n'>[]): Counts['by
 
 interface StateCounts {
   readonly state: TaskState;
+  /** Of tasks that are dead or need a person. */
+  readonly reason: string | null;
   readonly n: number;
   readonly retrying: number;
   readonly overdue: number;

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import type { FailureVerb } from '../../src/failure/groups.ts';
 import { printFilter } from '../../src/filter.ts';
+import { counted } from '../../src/views/plural.ts';
 import { visible } from '../../src/views/visible.ts';
 import { addressOf, segment } from '../data/address.ts';
 import { now } from '../data/clock.ts';
@@ -11,7 +12,6 @@ import { useDocument } from '../data/use-document.ts';
 import { type Act, ActButton } from '../parts/act.tsx';
 import { Command } from '../parts/copy.tsx';
 import { HowLong } from '../parts/how-long.tsx';
-import { Icon } from '../parts/icon.tsx';
 import { Text } from '../parts/json.tsx';
 import { NameLink } from '../parts/links.tsx';
 import { Facts, Page, Section } from '../parts/page.tsx';
@@ -31,11 +31,7 @@ export function FailureGroupPage({ id }: { readonly id: string }) {
     <Page
       title={group ? visible(group.message.slice(0, 60)) : 'Failure'}
       heading={group ? <Heading group={group} /> : 'Failure'}
-      above={
-        <a class="back" href="failures">
-          <Icon name="left" /> Failures
-        </a>
-      }
+      back={{ to: 'failures', words: 'Failures' }}
       actions={
         group &&
         verbsForGroup(group.state).map((verb) => (
@@ -84,8 +80,8 @@ function Group({ group }: { readonly group: FailureGroupJson }) {
             <dd>
               {helpsWords(group) ?? '—'}
               <div class="small">
-                {retries.succeeded.toLocaleString()} of {(retries.succeeded + retries.failed).toLocaleString()} retries
-                succeeded
+                {retries.succeeded.toLocaleString()} of{' '}
+                {counted(retries.succeeded + retries.failed, 'retry', 'retries')} succeeded
               </div>
             </dd>
           </div>
@@ -103,7 +99,7 @@ function Group({ group }: { readonly group: FailureGroupJson }) {
             <dd>
               {(dead + manual).toLocaleString()}
               <div class="small">
-                {dead} dead, {manual} need a person
+                {dead.toLocaleString()} dead, {counted(manual, 'needs', 'need')} a person
               </div>
             </dd>
           </div>
@@ -219,7 +215,7 @@ function Newest({ filter }: { readonly filter: string }) {
               #{item.id}
             </a>{' '}
             <TaskSign task={item} /> <bdi>{visible(item.source)}</bdi>{' '}
-            <span class="muted">{item.attempts} attempts</span>
+            <span class="muted">{counted(item.attempts, 'attempt', 'attempts')}</span>
           </li>
         ))}
       </ul>

@@ -1,4 +1,5 @@
 import type { FailureGroupState } from '../../src/failure/groups.ts';
+import { counted } from '../../src/views/plural.ts';
 import { visible } from '../../src/views/visible.ts';
 import { address, addressOf } from '../data/address.ts';
 import { now } from '../data/clock.ts';
@@ -140,7 +141,7 @@ function NoGroup({ items, isOpen }: { readonly items: readonly FailureGroupJson[
     <Empty title={isOpen ? 'No group is open.' : 'No group is in this state.'}>
       {isOpen && muted.length > 0 && (
         <p>
-          {muted.length} muted {muted.length === 1 ? 'group' : 'groups'} had {count.toLocaleString()} failures.
+          {counted(muted.length, 'muted group', 'muted groups')} had {counted(count, 'failure', 'failures')}.
         </p>
       )}
     </Empty>

@@ -1,5 +1,6 @@
 import { formatDuration } from '../../src/duration.ts';
 import { printFilter } from '../../src/filter.ts';
+import { counted } from '../../src/views/plural.ts';
 import { visible } from '../../src/views/visible.ts';
 import { address, addressOf } from '../data/address.ts';
 import { useDocument } from '../data/use-document.ts';
@@ -28,7 +29,7 @@ interface Group {
 }
 
 const SERIES: readonly Series[] = [
-  { id: 'first', title: 'first tries', style: 'active', texture: 'outline' },
+  { id: 'first', title: 'first attempts', style: 'active', texture: 'outline' },
   { id: 'retries', title: 'retries', style: 'waiting' },
   { id: 'unread', title: 'not looked at: too many', style: 'idle', texture: 'outline' },
 ];
@@ -130,5 +131,5 @@ function summaryOf(bins: ForecastDocument['bins'], total: ForecastDocument['tota
   );
   const retries = bins.reduce((sum, bin) => sum + bin.retries, 0);
   const peak = new Date(most.at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
-  return `${total.exact ? '' : 'At least '}${total.value.toLocaleString()} tasks, ${retries.toLocaleString()} of them retries; most at ${peak}: ${countOf(most).toLocaleString()} in ${formatDuration(span)}.`;
+  return `${total.exact ? '' : 'At least '}${counted(total.value, 'task', 'tasks')}, ${retries.toLocaleString()} of them ${retries === 1 ? 'a retry' : 'retries'}; most at ${peak}: ${countOf(most).toLocaleString()} in ${formatDuration(span)}.`;
 }

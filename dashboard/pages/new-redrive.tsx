@@ -40,7 +40,7 @@ export function NewRedrivePage() {
     acceptsDuplicate.value = false;
   }, [filter]);
   return (
-    <Page title="New redrive" above={<a href="redrives">Redrives</a>}>
+    <Page title="New redrive" back={{ to: 'redrives', words: 'Redrives' }}>
       <div class="steps">
         <Select filter={filter} matches={plan?.matches} problem={problem} />
         <Check filter={filter} plan={plan} />

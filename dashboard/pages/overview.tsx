@@ -1,5 +1,6 @@
 import { type AttentionKind, SIGN_OF_ATTENTION } from '../../src/views/attention-signs.ts';
 import { GLYPHS, type ShownState, signOf, stateWords } from '../../src/views/glyphs.ts';
+import { counted } from '../../src/views/plural.ts';
 import { visible } from '../../src/views/visible.ts';
 import { addressOf } from '../data/address.ts';
 import type { StatusDocument } from '../data/documents.ts';
@@ -162,7 +163,7 @@ function AllClear({ stats }: { readonly stats: Stats | undefined }) {
 function clearWords({ total }: Stats): string {
   const ended = total.successes + total.ended.dead + total.ended.needs_manual;
   if (ended === 0) return 'Nothing needs attention. No task ended in 24 h.';
-  return `${ended.toLocaleString()} tasks ended in 24 h, ${percent(total.successes, ended)} of them well; ${total.retries.successful.toLocaleString()} by a retry.`;
+  return `${counted(ended, 'task', 'tasks')} ended in 24 h, ${percent(total.successes, ended)} of them well; ${total.retries.successful.toLocaleString()} by a retry.`;
 }
 
 function Figures({ stats: { total } }: { readonly stats: Stats }) {
@@ -172,12 +173,12 @@ function Figures({ stats: { total } }: { readonly stats: Stats }) {
       <Figure
         name="Success after retries"
         value={percent(total.successes, ended)}
-        more={`of ${ended.toLocaleString()} tasks in 24 h`}
+        more={`of ${counted(ended, 'task', 'tasks')} in 24 h`}
       />
       <Figure
         name="Retries that helped"
         value={percent(total.retries.successful, total.retries.total)}
-        more={`of ${total.retries.total.toLocaleString()} retries`}
+        more={`of ${counted(total.retries.total, 'retry', 'retries')}`}
       />
       <Figure
         name="Wasted attempts"
@@ -187,7 +188,7 @@ function Figures({ stats: { total } }: { readonly stats: Stats }) {
       <Figure
         name="Ended badly"
         value={(total.ended.dead + total.ended.needs_manual).toLocaleString()}
-        more={`${total.ended.dead} dead, ${total.ended.needs_manual} need a person`}
+        more={`${total.ended.dead.toLocaleString()} dead, ${counted(total.ended.needs_manual, 'needs', 'need')} a person`}
       />
     </dl>
   );
@@ -231,7 +232,7 @@ function Attempts({ bins }: { readonly bins: NonNullable<Stats['bins']> }) {
     <Section title="Attempts in 24 hours">
       <BarPlot
         title="Attempts in 24 hours"
-        summary={`${all.toLocaleString()} attempts, ${failures.toLocaleString()} failed${peak}.`}
+        summary={`${counted(all, 'attempt', 'attempts')}, ${failures.toLocaleString()} failed${peak}.`}
         series={OUTCOMES}
         bins={shown}
       />
@@ -276,7 +277,7 @@ function NextHour() {
   const summary =
     retries + first === 0
       ? 'Nothing is due in the next hour.'
-      : `${retries.toLocaleString()} retries and ${first.toLocaleString()} others are due, at most ${most.toLocaleString()} in a minute.`;
+      : `${counted(retries, 'retry', 'retries')} and ${counted(first, 'other', 'others')} are due, at most ${most.toLocaleString()} in a minute.`;
   return (
     <Section title="Next hour" aside={<a href="forecast">Forecast</a>}>
       {most === 0 ? (
@@ -301,6 +302,11 @@ const SHOWN: readonly ShownState[] = [
   'cancelled',
 ];
 
+/** `2 need a person`, `1 dead`. */
+function stateCountWords(state: ShownState, count: number): string {
+  return counted(count, stateWords(state), state === 'needs_manual' ? 'need a person' : stateWords(state));
+}
+
 function Now({ status: known }: { readonly status: StatusDocument }) {
   const { by_state: byState, retrying, due, oldest_ready: oldestReady, workers } = known;
   const counts: Readonly<Record<ShownState, number>> = {
@@ -320,7 +326,7 @@ function Now({ status: known }: { readonly status: StatusDocument }) {
           return (
             <li key={state}>
               <a href={addressOf('tasks', { filter })}>
-                <Sign glyph={text} style={style} words={`${counts[state].toLocaleString()} ${stateWords(state)}`} />
+                <Sign glyph={text} style={style} words={stateCountWords(state, counts[state])} />
               </a>
             </li>
           );
@@ -342,9 +348,9 @@ function Now({ status: known }: { readonly status: StatusDocument }) {
       </p>
       <p>
         <a href="workers">
-          {alive.length === 0 ? 'No worker runs' : alive.length === 1 ? '1 worker runs' : `${alive.length} workers run`}
+          {alive.length === 0 ? 'No worker runs' : counted(alive.length, 'worker runs', 'workers run')}
         </a>
-        {alive.length > 0 && `: ${running.toLocaleString()} tasks at this moment`}.
+        {alive.length > 0 && `: ${counted(running, 'task', 'tasks')} at this moment`}.
       </p>
     </Section>
   );

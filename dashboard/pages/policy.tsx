@@ -1,5 +1,6 @@
 import { scaleLinear } from 'd3-scale';
 import { formatDuration } from '../../src/duration.ts';
+import { counted } from '../../src/views/plural.ts';
 import { pathWords, valueWords } from '../../src/views/policy-values.ts';
 import { visible } from '../../src/views/visible.ts';
 import { address, addressOf, ask, segment } from '../data/address.ts';
@@ -37,7 +38,7 @@ export function PolicyPage({ type }: { readonly type: string }) {
     ),
   ];
   return (
-    <Page title={visible(type)} above={<a href="policies">Policies</a>} heading={<bdi>{visible(type)}</bdi>}>
+    <Page title={visible(type)} back={{ to: 'policies', words: 'Policies' }} heading={<bdi>{visible(type)}</bdi>}>
       <Section title="Every retry">
         {rules.length > 0 && (
           <label class="field rule-choice">
@@ -78,7 +79,7 @@ function Delays({ delays: { delays, then, because, max_attempts: most } }: { rea
   if (delays.length === 0) return <p>It is not retried. {ends}</p>;
   const drawn = delays.slice(0, MOST_DRAWN);
   const total = delays.at(-1)?.cumulative_ms ?? 0;
-  const summary = `${delays.length} ${delays.length === 1 ? 'retry' : 'retries'} of ${most} attempts in ${formatDuration(total)}${delays.length > drawn.length ? `; the first ${drawn.length} are drawn` : ''}. ${ends}`;
+  const summary = `${counted(delays.length, 'retry', 'retries')} of ${counted(most, 'attempt', 'attempts')} in ${formatDuration(total)}${delays.length > drawn.length ? `; the first ${drawn.length} are drawn` : ''}. ${ends}`;
   const end = Math.max(1, ...drawn.map(({ cumulative_ms: at, max_ms: latest, delay_ms: wait }) => at - wait + latest));
   const draw = (width: number) => {
     const left = 64;

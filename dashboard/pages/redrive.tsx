@@ -17,7 +17,7 @@ export function RedrivePage({ id }: { readonly id: string }) {
   return (
     <Page
       title={`Redrive ${id}`}
-      above={<a href="redrives">Redrives</a>}
+      back={{ to: 'redrives', words: 'Redrives' }}
       heading={
         <>
           Redrive #{id} {redrive && <RedriveSign redrive={redrive} />}

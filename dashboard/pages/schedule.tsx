@@ -16,7 +16,7 @@ export function SchedulePage({ name }: { readonly name: string }) {
   return (
     <Page
       title={visible(name)}
-      above={<a href="schedules">Schedules</a>}
+      back={{ to: 'schedules', words: 'Schedules' }}
       heading={
         <>
           <bdi>{visible(name)}</bdi> {schedule && <ScheduleSign schedule={schedule} />}

@@ -16,10 +16,16 @@ const COLUMNS: readonly Column<ScheduleJson>[] = [
     id: 'name',
     title: 'Schedule',
     sortedBy: ({ name }) => name,
-    cell: ({ name }) => (
-      <a href={`schedules/${segment(name)}`} class="task-link" title={name}>
-        <bdi>{visible(name)}</bdi>
-      </a>
+    isWide: true,
+    cell: ({ name, type }) => (
+      <>
+        <a href={`schedules/${segment(name)}`} class="task-link" title={name}>
+          <bdi>{visible(name)}</bdi>
+        </a>
+        <div class="muted">
+          <bdi>{visible(type)}</bdi>
+        </div>
+      </>
     ),
   },
   { id: 'state', title: 'State', cell: (schedule) => <ScheduleSign schedule={schedule} /> },
@@ -34,11 +40,11 @@ const COLUMNS: readonly Column<ScheduleJson>[] = [
     title: 'When',
     cell: ({ cron, time_zone: zone }) => (
       <>
-        <code>{visible(cron)}</code> <span class="muted">{visible(zone)}</span>
+        <code>{visible(cron)}</code>
+        <div class="muted">{visible(zone)}</div>
       </>
     ),
   },
-  { id: 'type', title: 'Type', isWide: true, cell: ({ type }) => visible(type) },
   { id: 'last', title: 'Last task', cell: (schedule) => <LastTask schedule={schedule} /> },
   { id: 'skipped', title: 'Passed over', isNumber: true, cell: ({ counts }) => counts.skipped },
   { id: 'missed', title: 'Missed', isNumber: true, cell: ({ counts }) => counts.missed },

@@ -25,7 +25,7 @@ export function SourcePage({ name }: { readonly name: string }) {
   return (
     <Page
       title={visible(name)}
-      above={<a href="sources">Sources</a>}
+      back={{ to: 'sources', words: 'Sources' }}
       heading={
         <>
           <bdi>{visible(name)}</bdi> {source && <SourceSign source={source} />}

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { formatDuration } from '../../src/duration.ts';
+import { counted } from '../../src/views/plural.ts';
 import { clockTime } from '../../src/views/times.ts';
 import { visible } from '../../src/views/visible.ts';
 import { now } from '../data/clock.ts';
@@ -36,6 +37,15 @@ export function TaskTimeline({ document }: { readonly document: ShowDocument }) 
             <line x1={x(time)} x2={x(time)} y1={0} y2={height - BELOW} />
           </g>
         ))}
+        {/* Behind the labels, which it would cross. */}
+        {x(at) < width - 2 && (
+          <g class="timeline-now">
+            <line x1={x(at)} x2={x(at)} y1={18} y2={height - BELOW} />
+            <text class="tick" x={x(at)} y={height - 8} text-anchor="middle">
+              now
+            </text>
+          </g>
+        )}
         {runs.map((run, i) => (
           <RunRow key={run.execution} {...{ run, x, width }} y={i * ROW} next={runs[i + 1]?.from ?? planned} />
         ))}
@@ -51,14 +61,6 @@ export function TaskTimeline({ document }: { readonly document: ShowDocument }) 
         <text class="tick" x={width - 2} y={height - 8} text-anchor="end">
           {clockTime(end, at)}
         </text>
-        {x(at) < width - 2 && (
-          <g class="timeline-now">
-            <line x1={x(at)} x2={x(at)} y1={0} y2={height - BELOW} />
-            <text class="tick" x={x(at)} y={height - 8} text-anchor="middle">
-              now
-            </text>
-          </g>
-        )}
       </>
     );
   };
@@ -195,7 +197,7 @@ function summaryWords(runs: readonly Run[], planned: number | undefined, at: num
   const failed = runs.filter(({ entry }) => entry?.outcome === 'failure').length;
   const charged = runs.filter(({ entry }) => entry?.charge === 'task').length;
   const parts = [
-    `${runs.length} ${runs.length === 1 ? 'execution' : 'executions'}`,
+    counted(runs.length, 'execution', 'executions'),
     ...(failed > 0 ? [`${failed} failed, ${charged} of them charged`] : []),
     ...(planned === undefined
       ? []

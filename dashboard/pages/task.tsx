@@ -17,7 +17,6 @@ import { attemptsIn } from '../data/timeline.ts';
 import { useDocument } from '../data/use-document.ts';
 import { open } from '../parts/act.tsx';
 import { Decision } from '../parts/decision.tsx';
-import { Icon } from '../parts/icon.tsx';
 import { JsonText, Text } from '../parts/json.tsx';
 import { NameLink } from '../parts/links.tsx';
 import { Facts, Page, Section } from '../parts/page.tsx';
@@ -51,11 +50,7 @@ export function TaskPage({ id }: { readonly id: string }) {
     <Page
       title={task ? `#${task.id} ${visible(task.type)}` : `#${id}`}
       heading={task ? <Heading task={task} /> : `#${id}`}
-      above={
-        <a class="back" href="tasks">
-          <Icon name="left" /> Tasks
-        </a>
-      }
+      back={{ to: 'tasks', words: 'Tasks' }}
       actions={task && <TaskActs task={task} again={again} />}
     >
       <Loaded shown={shown}>

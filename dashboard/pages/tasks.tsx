@@ -338,9 +338,11 @@ function Bulk({
   if (count === 0) {
     return (
       <div class="bulk quiet-bulk">
-        <span class="muted">Mark rows to act on them, or act on all that match:</span>
-        <BulkButtons verbs={TASK_VERBS} onVerb={(verb) => askForAll(verb, filter, again)} />
-        <Redrive filter={filter} />
+        <span class="muted">Mark rows, or act on all that match:</span>
+        <div class="bulk-acts">
+          <BulkButtons verbs={TASK_VERBS} onVerb={(verb) => askForAll(verb, filter, again)} />
+          <Redrive filter={filter} />
+        </div>
       </div>
     );
   }

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { attentionCount } from '../data/status.ts';
+import { Icon } from './icon.tsx';
 
 let isFirst = true;
 
@@ -8,7 +9,7 @@ let isFirst = true;
 export function Page({
   title,
   heading = title,
-  above,
+  back,
   actions,
   children,
 }: {
@@ -16,7 +17,8 @@ export function Page({
   readonly title: string;
   /** Where it says more than the title. */
   readonly heading?: ComponentChildren;
-  readonly above?: ComponentChildren;
+  /** The list that it belongs to. */
+  readonly back?: { readonly to: string; readonly words: string };
   readonly actions?: ComponentChildren;
   readonly children: ComponentChildren;
 }) {
@@ -32,7 +34,13 @@ export function Page({
   }, []);
   return (
     <>
-      {above && <div class="above">{above}</div>}
+      {back && (
+        <div class="above">
+          <a class="back" href={back.to}>
+            <Icon name="left" /> {back.words}
+          </a>
+        </div>
+      )}
       <div class="page-head">
         <h1 ref={ref} tabIndex={-1}>
           {heading}

@@ -323,12 +323,15 @@ function TimeAxis({
   readonly width: number;
   readonly height: number;
 }) {
-  const every = Math.max(1, Math.ceil(bins.length / Math.max(2, Math.floor(width / 90))));
+  const named = roundTimes(
+    bins.map(({ at }) => Date.parse(at)),
+    x.step(),
+  );
   return (
     <>
       {bins.map(({ at }, i) =>
         // The last one would not fit.
-        i % every === 0 && (x(i) ?? 0) < width - 34 ? (
+        named.has(i) && (x(i) ?? 0) < width - 34 ? (
           <text key={at} class="tick" x={x(i)} y={height - 6}>
             {hourWords(Date.parse(at))}
           </text>
@@ -336,6 +339,21 @@ function TimeAxis({
       )}
     </>
   );
+}
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440].map((minutes) => minutes * MINUTE);
+/** How far apart two times stand at least. */
+const LABEL_WIDTH = 56;
+
+/** Which bins have their time below them: the first of each quarter, hour or three hours of the reader's clock, as there is room. */
+function roundTimes(times: readonly number[], binWidth: number): ReadonlySet<number> {
+  const span = times.length > 1 ? (times[1] as number) - (times[0] as number) : HOUR;
+  const wanted = Math.ceil(LABEL_WIDTH / binWidth) * span;
+  const step = STEPS.find((each) => each >= wanted) ?? wanted;
+  const stepOf = (time: number) => Math.floor((time - new Date(time).getTimezoneOffset() * MINUTE) / step);
+  return new Set(times.flatMap((time, i) => (stepOf(time) === stepOf(times[i - 1] ?? time - span) ? [] : [i])));
 }
 
 export function hourWords(at: number): string {

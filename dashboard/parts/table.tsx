@@ -123,7 +123,7 @@ function Heading<Row>({ column }: { readonly column: Column<Row> }) {
     <th scope="col" class={style} {...(direction && { 'aria-sort': direction })}>
       <button type="button" class="sorter" onClick={() => ask({ sort: next }, { replace: true })}>
         {title}
-        <span aria-hidden="true">{direction === 'ascending' ? ' ↑' : direction === 'descending' ? ' ↓' : ''}</span>
+        {direction && <span aria-hidden="true">{direction === 'ascending' ? '↑' : '↓'}</span>}
       </button>
     </th>
   );

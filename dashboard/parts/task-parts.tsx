@@ -43,7 +43,7 @@ export function Why({
         <ul class="checks" aria-label="What must be true for it to run">
           {checks.map(({ name, ok, text: words }) => (
             <li key={name} class={ok ? 'passed' : 'holds'}>
-              <Sign glyph={ok ? '✓' : '✕'} style={ok ? 'ok' : 'waiting'} words={ok ? name : `${name} holds it`} />
+              <Sign glyph={ok ? '✓' : '✕'} style={ok ? 'ok' : 'waiting'} words={ok ? name : `waits: ${name}`} />
               <span>{visible(words)}</span>
             </li>
           ))}

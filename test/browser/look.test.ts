@@ -1,0 +1,106 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { useBrowser } from './browser.ts';
+import { useScene } from './scene.ts';
+
+const LISTS = ['tasks', 'failures', 'sources', 'schedules', 'queues', 'workers', 'audit', 'policies'] as const;
+const PARTS = [
+  ['tasks/1', 'Tasks'],
+  ['sources/imap%3AINBOX', 'Sources'],
+  ['policies/order.push', 'Policies'],
+  ['schedules/nightly-report', 'Schedules'],
+  ['redrives/new', 'Redrives'],
+] as const;
+
+describe('the look of the pages', () => {
+  const scene = useScene('sqlite');
+  const openPage = useBrowser();
+
+  async function pageAt(path: string, width = 1280): Promise<Page> {
+    const { dashboard } = scene();
+    const { page } = await openPage({ ...dashboard.options, viewport: { width, height: 800 } });
+    await open(page, path);
+    return page;
+  }
+
+  async function open(page: Page, path: string): Promise<void> {
+    await page.goto(`${scene().dashboard.url}${path}`);
+    await page.getByText('you are').waitFor();
+    await expect.poll(() => page.locator('.loading').count()).toBe(0);
+  }
+
+  test('the heads of a table are on one line, and no row is cut in a window of the usual width', async () => {
+    const page = await pageAt('');
+    for (const path of LISTS) {
+      await open(page, path);
+      const places = await page.locator('thead').evaluateAll((heads) =>
+        heads.map((head) => {
+          const tops = [...head.querySelectorAll('th:not(.mark)')].map((cell) => {
+            const text = head.ownerDocument.createRange();
+            text.selectNodeContents(cell.querySelector('button') ?? cell);
+            const { top, height } = text.getBoundingClientRect();
+            return Math.round(top + height / 2);
+          });
+          return Math.max(...tops) - Math.min(...tops);
+        }),
+      );
+      for (const apart of places) expect(apart, path).toBeLessThanOrEqual(1);
+      const hidden = await page
+        .locator('.table-frame')
+        .evaluateAll((frames) => frames.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth));
+      for (const cut of hidden) expect(cut, path).toBeLessThanOrEqual(0);
+    }
+  });
+
+  test('on a narrow screen there is no empty line between a reason and its message', async () => {
+    const page = await pageAt('tasks?filter=type:invoice.send', 360);
+    const cell = page.locator('td[data-title="Last failure"]').first();
+    const reason = await cell.locator('a').boundingBox();
+    const message = await cell.locator('.two-lines').boundingBox();
+    expect((message?.y ?? 0) - ((reason?.y ?? 0) + (reason?.height ?? 0))).toBeLessThan(4);
+  });
+
+  test('every page of one thing leads back to its list in the same way', async () => {
+    const page = await pageAt('');
+    for (const [path, words] of PARTS) {
+      await open(page, path);
+      expect((await page.locator('main a.back').textContent())?.trim(), path).toBe(words);
+    }
+  });
+
+  test('what can be done with all tasks is in sight, however long the list is', async () => {
+    for (const width of [360, 1280]) {
+      const page = await pageAt('tasks', width);
+      const bar = await page.locator('.bulk').boundingBox();
+      expect((bar?.y ?? 801) + (bar?.height ?? 0)).toBeLessThanOrEqual(800);
+    }
+  });
+
+  test('what opens below a button fits a narrow window', async () => {
+    const page = await pageAt('tasks', 360);
+    for (const words of ['Views', 'Columns']) {
+      await page.locator('summary', { hasText: words }).click();
+      const opened = await page.locator('details[open] .drop-down-content').boundingBox();
+      expect(opened?.x ?? -1, words).toBeGreaterThanOrEqual(0);
+      expect((opened?.x ?? 0) + (opened?.width ?? 361), words).toBeLessThanOrEqual(360);
+      await page.locator('summary', { hasText: words }).click();
+    }
+  });
+
+  test('the times below a plot are those of a clock', async () => {
+    const page = await pageAt('forecast');
+    const times = (await page.locator('figure .tick').allTextContents()).filter((text) => text.includes(':'));
+    expect(times.length).toBeGreaterThan(4);
+    for (const time of times) expect(Number(time.split(':')[1]) % 5).toBe(0);
+  });
+
+  test('one is not many', async () => {
+    const page = await pageAt('');
+    for (const path of ['', ...LISTS, 'tasks/1', 'forecast']) {
+      await open(page, path);
+      expect(await page.locator('main').innerText(), path).not.toMatch(
+        /\b1 (tasks|attempts|retries|executions|workers|failures|groups|others|need a)\b|\b([2-9]|\d\d+) needs a\b/,
+      );
+    }
+  });
+});

@@ -3,7 +3,7 @@
 //   npm run gallery -- --docs       the few that docs/guides/dashboard.md and the README show, into docs/images
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -50,9 +50,15 @@ const temporary = mkdtempSync(join(tmpdir(), 'holdfast-gallery-'));
 // As it stands in the pictures.
 const store = 'tasks.db';
 const children = [];
+// The pages name the program of a worker by its path.
+const program = join(temporary, 'worker.mjs');
+symlinkSync(join(root, 'test/browser/program.mjs'), program);
 try {
-  await started(['test/browser/program.mjs', store], 'filled');
-  const address = await started(['dist/cli/main.js', '--quiet', '--store', store, 'ui', '--port', '0'], /http:\S+/);
+  await started([program, store], 'filled');
+  const address = await started(
+    [join(root, 'dist/cli/main.js'), '--quiet', '--store', store, 'ui', '--port', '0'],
+    /http:\S+/,
+  );
   await takeAll(address.split('?')[0]);
 } finally {
   for (const child of children) child.kill('SIGTERM');
@@ -61,9 +67,9 @@ try {
 }
 
 /** Starts a program, and resolves with what it printed when it has printed this. */
-async function started([program, ...args], wanted) {
+async function started(args, wanted) {
   const env = { ...process.env, HOLDFAST_UI_TOKEN: TOKEN };
-  const child = spawn(process.execPath, [join(root, program), ...args], {
+  const child = spawn(process.execPath, args, {
     cwd: temporary,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -104,9 +110,15 @@ async function takeAll(url) {
       locale: 'en-GB',
     });
     const page = await context.newPage();
+    const asked = new Set();
+    page.on('request', (request) => /\/api\/v1\/(?!events)/.test(request.url()) && asked.add(request));
+    for (const end of ['requestfinished', 'requestfailed']) page.on(end, (request) => asked.delete(request));
     await page.goto(`${url}${path}`);
     await page.getByText('you are').waitFor();
     await page.locator('.loading').first().waitFor({ state: 'detached' });
+    await page.locator('button.live').waitFor({ state: 'attached' });
+    // What a part of the page asks for when it is there.
+    while (asked.size > 0) await page.waitForEvent('requestfinished');
     await page.evaluate(() => document.fonts.ready);
     const file = join(folder, argument === '--docs' ? `dashboard-${name}.jpg` : `${name}-${width}-${theme}.jpg`);
     await page.screenshot({

@@ -129,7 +129,7 @@ function Live() {
   return (
     <button
       type="button"
-      class={`quiet live ${state}`}
+      class={`quiet ${state}`}
       title={`${does} (p)`}
       aria-label={`${words}. ${does}`}
       onClick={pauseOrResume}

@@ -94,6 +94,20 @@ describe('the look of the pages', () => {
     for (const time of times) expect(Number(time.split(':')[1]) % 5).toBe(0);
   });
 
+  test('the sign of a page that only polls does not look like that of one that follows', async () => {
+    const colour = (page: Page) =>
+      page.locator('.live-dot').evaluate((dot) => dot.ownerDocument.defaultView?.getComputedStyle(dot).backgroundColor);
+    const { dashboard } = scene();
+    const { page } = await openPage(dashboard.options);
+    await page.route('**/api/v1/events', (route) => route.abort());
+    await open(page, '');
+    expect(await page.locator('.live-words').textContent()).toBe('Polling');
+    const polling = await colour(page);
+    const other = await pageAt('');
+    await expect.poll(() => other.locator('.live-words').textContent()).toBe('Live');
+    expect(await colour(other)).not.toBe(polling);
+  });
+
   test('one is not many', async () => {
     const page = await pageAt('');
     for (const path of ['', ...LISTS, 'tasks/1', 'forecast']) {

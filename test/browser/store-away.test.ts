@@ -32,11 +32,11 @@ test('a page says that the server of the store is away, keeps what it shows, and
   const { page } = await openPage(dashboard.options);
   await page.goto(`${dashboard.url}tasks`);
   await page.locator('tbody tr', { hasText: 'before.it' }).waitFor();
-  await page.locator('.live', { hasText: 'Live' }).waitFor();
+  await page.locator('.live-words', { hasText: 'Live' }).waitFor();
 
   await cluster.kill();
   await page.locator('.notice', { hasText: 'does not answer' }).waitFor();
-  await page.locator('.live', { hasText: 'No answer' }).waitFor();
+  await page.locator('.live-words', { hasText: 'No answer' }).waitFor();
   expect(await page.locator('tbody tr', { hasText: 'before.it' }).count()).toBe(1);
   // The store's own calls give up after half a minute, and say why.
   await page.locator('.problem', { hasText: 'Cannot connect' }).waitFor({ timeout: 80_000 });
@@ -44,6 +44,6 @@ test('a page says that the server of the store is away, keeps what it shows, and
   await cluster.start();
   await enqueue('after.it');
   await page.locator('tbody tr', { hasText: 'after.it' }).waitFor({ timeout: 60_000 });
-  await page.locator('.live', { hasText: 'Live' }).waitFor();
+  await page.locator('.live-words', { hasText: 'Live' }).waitFor();
   await page.locator('.notice').waitFor({ state: 'detached' });
 }, 200_000);

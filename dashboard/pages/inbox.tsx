@@ -1,10 +1,11 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { summaryOf } from '../../src/views/task-text.ts';
 import { visible } from '../../src/views/visible.ts';
 import { address, addressOf, ask } from '../data/address.ts';
 import type { InboxDocument } from '../data/documents.ts';
 import { useDocument } from '../data/use-document.ts';
 import { Decision } from '../parts/decision.tsx';
+import { Icon } from '../parts/icon.tsx';
 import { JsonText, Text } from '../parts/json.tsx';
 import { NameLink } from '../parts/links.tsx';
 import { Facts, Page, Section } from '../parts/page.tsx';
@@ -15,35 +16,43 @@ import { useKeys } from '../shell/keys.ts';
 
 const LIMIT = 100;
 
+type Item = InboxDocument['items'][number];
+
+/** A task can ask several times: the answer to one question is none to the next. */
+function questionOf({ task, since }: Item): string {
+  return `${task.id} ${task.executions} ${since}`;
+}
+
 /** What waits for a person, the oldest first: one question after the other. */
 export function InboxPage() {
   const { query } = address.value;
   const shown = useDocument<InboxDocument>(
     addressOf('inbox', { filter: query.get('filter') ?? undefined, limit: String(LIMIT) }),
   );
+  // What was answered here is gone from the list before the next answer of the server.
+  const [answered, setAnswered] = useState<readonly string[]>([]);
   const items = shown.document?.items ?? [];
-  // What was answered is gone from the list before the next answer of the server.
-  const [answered, setAnswered] = useState<readonly number[]>([]);
-  const open = items.filter(({ task }) => !answered.includes(task.id));
-  const chosen = Number(query.get('task'));
-  const at = Math.max(
-    0,
-    open.findIndex(({ task }) => task.id === chosen),
-  );
-  const item = open[at];
-  const choose = (index: number) => {
-    const next = open[Math.min(Math.max(index, 0), open.length - 1)];
-    if (next) ask({ task: String(next.task.id) }, { replace: true });
+  const open = items.filter((item) => !answered.includes(questionOf(item)));
+  const { item, index, isOver, leave } = useShownQuestion(open, answered);
+  const choose = (to: number) => {
+    const next = open[Math.min(Math.max(to, 0), open.length - 1)];
+    leave();
+    ask({ task: next && String(next.task.id) }, { replace: true });
   };
   useKeys([
-    { keys: 'j', does: 'next question', run: () => choose(at + 1) },
-    { keys: 'k', does: 'question before', run: () => choose(at - 1) },
+    // The place of a question that is over belongs to the next one.
+    { keys: 'j', does: 'next question', run: () => choose(isOver ? index : index + 1) },
+    { keys: 'k', does: 'question before', run: () => choose(index - 1) },
   ]);
-  const onDone = () => {
-    if (!item) return;
-    const next = open[at + 1] ?? open[at - 1];
-    setAnswered([...answered, item.task.id]);
-    ask({ task: next && String(next.task.id) }, { replace: true });
+  const latest = useRef({ item, index, choose, open });
+  latest.current = { item, index, choose, open };
+  const onDone = (done: Item) => {
+    setAnswered((before) => [...before, questionOf(done)]);
+    const now = latest.current;
+    // Whoever has gone on to another question stays there.
+    if (now.item && questionOf(now.item) === questionOf(done)) {
+      now.choose(now.index + 1 < now.open.length ? now.index + 1 : now.index - 1);
+    }
     void shown.again();
   };
   return (
@@ -54,14 +63,15 @@ export function InboxPage() {
             <div class="inbox">
               <nav aria-label="Questions" class="questions">
                 <p class="muted">
-                  {open.length} of {Math.max(open.length, total - answered.length)}, the oldest first
+                  {open.length} of {open.length + total - items.length}, the oldest first
                 </p>
                 <ol>
                   {open.map(({ task, since }) => (
                     <li key={task.id}>
                       <a
                         href={addressOf('inbox', { ...Object.fromEntries(query), task: String(task.id) })}
-                        {...(task.id === item.task.id && { 'aria-current': 'true' })}
+                        onClick={leave}
+                        {...(task.id === item.task.id && !isOver && { 'aria-current': 'true' })}
                       >
                         <span>
                           <span class="mono">#{task.id}</span> <bdi>{summaryOf(task)}</bdi>
@@ -76,7 +86,25 @@ export function InboxPage() {
                   ))}
                 </ol>
               </nav>
-              <Question key={item.task.id} item={item} onDone={onDone} />
+              <div>
+                {isOver && (
+                  <div class="notice" role="alert">
+                    <Icon name="warning" />
+                    <span>{OVER}</span>
+                    {open.length > 0 && (
+                      <button type="button" onClick={() => choose(index)}>
+                        Next question <kbd>j</kbd>
+                      </button>
+                    )}
+                  </div>
+                )}
+                <Question
+                  key={questionOf(item)}
+                  item={item}
+                  onDone={() => onDone(item)}
+                  isOver={isOver ? OVER : undefined}
+                />
+              </div>
             </div>
           ) : (
             <Empty title="Nothing waits for a person.">
@@ -89,12 +117,36 @@ export function InboxPage() {
   );
 }
 
+const OVER = 'This question is answered, or has changed, since you opened it.';
+
+/**
+ * Which question is shown: `task` of the address, or the first. It stays on the screen until the person goes on, also if somebody else
+ * answers it meanwhile: no key may act on a question that nobody has read.
+ */
+function useShownQuestion(open: readonly Item[], answered: readonly string[]) {
+  const kept = useRef<{ readonly item: Item; readonly index: number }>(undefined);
+  const chosen = Number(address.value.query.get('task'));
+  const before = kept.current;
+  const stays =
+    before && !answered.includes(questionOf(before.item)) && (chosen === 0 || chosen === before.item.task.id);
+  const at = open.findIndex((item) => (stays ? questionOf(item) === questionOf(before.item) : item.task.id === chosen));
+  const index = at >= 0 ? at : stays ? Math.min(before.index, open.length) : 0;
+  const item = at >= 0 || !stays ? open[index] : before.item;
+  kept.current = item && { item, index };
+  const leave = () => {
+    kept.current = undefined;
+  };
+  return { item, index, isOver: stays === true && at < 0, leave };
+}
+
 function Question({
   item: { task, since, question, error, steps, choices },
   onDone,
+  isOver,
 }: {
-  readonly item: InboxDocument['items'][number];
+  readonly item: Item;
   readonly onDone: () => void;
+  readonly isOver: string | undefined;
 }) {
   // The three answers with their commands stand below as a form.
   const advice = steps.filter((step) => !/\bresolve \S+ --as\b/.test(step));
@@ -129,7 +181,7 @@ function Question({
         </details>
       </section>
       <Section title="Your answer">
-        <Decision task={task} choices={choices} onDone={onDone} />
+        <Decision task={task} choices={choices} onDone={onDone} isOver={isOver} />
       </Section>
     </div>
   );

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type Problem, problemOf } from '../data/api.ts';
 import { tell } from '../data/live.ts';
 import { whyNot } from '../data/status.ts';
@@ -68,7 +68,7 @@ function Asked({ act }: { readonly act: Act }) {
   const [isRisky, setRisky] = useState(false);
   const [accepts, setAccepts] = useState(false);
   const [isBusy, setBusy] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     dialog.current?.showModal();
   }, []);
   const isReady =

@@ -19,16 +19,22 @@ const MEANS: Readonly<Record<ChoiceJson['answer'], string>> = {
   dead: 'The task ends as dead; nothing runs again.',
 };
 
-/** Asks for the answer to a task that needs a person. The keys from `1` choose; Ctrl+Enter decides. */
-export function Decision({
-  task,
-  choices,
-  onDone,
-}: {
+interface DecisionProps {
   readonly task: TaskJson;
   readonly choices: readonly ChoiceJson[];
   readonly onDone: () => void;
-}) {
+  /** Why it can no longer be answered. */
+  readonly isOver?: string | undefined;
+}
+
+/** Asks for the answer to a task that needs a person. The keys from `1` choose; Ctrl+Enter decides. */
+export function Decision(props: DecisionProps) {
+  const { id, executions } = props.task;
+  // Another question has a form of its own: what was chosen for the one before is no answer to it.
+  return <Answers key={`${id} ${executions}`} {...props} />;
+}
+
+function Answers({ task, choices, onDone, isOver }: DecisionProps) {
   const [chosen, setChosen] = useState<string>();
   const [note, setNote] = useState('');
   const [result, setResult] = useState('');
@@ -37,17 +43,16 @@ export function Decision({
   const form = useRef<HTMLFormElement>(null);
   const choice = choices.find(({ as }) => as === chosen);
   const choose = (index: number) => {
+    if (isBusy) return announce(sending, { isProblem: true });
     setChosen(choices[index]?.as);
     form.current?.querySelectorAll<HTMLInputElement>('input[type=radio]')[index]?.focus();
   };
-  useKeys(choices.map(({ words }, i) => ({ keys: String(i + 1), does: words, run: () => choose(i) })));
-  const reason = whyNot('resolve');
+  const reason = isOver ?? whyNot('resolve');
+  const sending = `The answer to #${task.id} is being sent.`;
   const decide = async () => {
-    if (!choice || isOfMachine(choice) || isBusy) return;
-    if (reason !== undefined) {
-      announce(reason, { isProblem: true });
-      return;
-    }
+    const refusal = isBusy ? sending : (reason ?? (choice ? undefined : 'Choose an answer first.'));
+    if (refusal !== undefined) return announce(refusal, { isProblem: true });
+    if (!choice || isOfMachine(choice)) return;
     setBusy(true);
     setProblem(undefined);
     try {
@@ -68,6 +73,10 @@ export function Decision({
       setBusy(false);
     }
   };
+  useKeys([
+    ...choices.map(({ words }, i) => ({ keys: String(i + 1), does: words, run: () => choose(i) })),
+    { keys: 'Ctrl+Enter', does: 'send the answer', run: () => void decide() },
+  ]);
   return (
     <form
       ref={form}
@@ -76,15 +85,18 @@ export function Decision({
         event.preventDefault();
         void decide();
       }}
-      onKeyDown={(event) => {
-        if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void decide();
-      }}
     >
       <fieldset>
         <legend>What is the answer?</legend>
         {choices.map(({ as, answer, words, does }, i) => (
           <label key={as} class={as === chosen ? 'answer chosen' : 'answer'}>
-            <input type="radio" name={`answer-${task.id}`} checked={as === chosen} onChange={() => setChosen(as)} />
+            <input
+              type="radio"
+              name={`answer-${task.id}`}
+              checked={as === chosen}
+              onClick={(event) => isBusy && event.preventDefault()}
+              onChange={() => choose(i)}
+            />
             <span>
               <strong>{capital(words)}</strong> <kbd>{i + 1}</kbd>
               <span class="muted block">{does === null ? MEANS[answer] : `${capital(visible(does))}.`}</span>

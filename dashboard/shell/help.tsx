@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { activeKeys, type Key, lettersOn, setLetters } from './keys.ts';
 
 export const isHelpOpen = signal(false);
@@ -11,7 +11,7 @@ export function Help() {
 
 function OpenHelp() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     dialog.current?.showModal();
   }, []);
   const here = activeKeys.here.value.flat();

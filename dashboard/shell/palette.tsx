@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { visible } from '../../src/views/visible.ts';
 import { addressOf, goTo, segment } from '../data/address.ts';
 import { get } from '../data/api.ts';
@@ -35,7 +35,7 @@ function OpenPalette() {
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState(0);
   const stored = useStored(text.trim());
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const entries = entriesFor(text.trim(), stored);
   const at = Math.min(chosen, entries.length - 1);
   const take = (entry: Entry | undefined) => {

@@ -128,18 +128,23 @@ export class Pipeline implements WorkerHandlers {
    */
   #beginAll(): void {
     const { settler } = this.#options;
+    const starting = this.#starting;
+    // They are removed together, because removing each one at once moves all others.
+    let begun = 0;
     this.#isBeginning = true;
     try {
-      let unconditional = this.#starting.length;
-      for (let begun = 0; this.#starting.length > 0; begun += 1) {
+      let unconditional = starting.length;
+      while (begun < starting.length) {
         if (unconditional === 0) {
           if (begun >= MOST_IN_A_ROW || settler.isDeciding) break;
-          unconditional = this.#starting.length;
+          unconditional = starting.length - begun;
         }
         unconditional -= 1;
-        this.#begin(this.#starting.shift() as Starting);
+        begun += 1;
+        this.#begin(starting[begun - 1] as Starting);
       }
     } finally {
+      starting.splice(0, begun);
       this.#isBeginning = false;
       if (this.#starting.length > 0) queueMicrotask(() => this.#beginAll());
     }

@@ -9,6 +9,7 @@ import type { Checkpoints } from './checkpoints.ts';
 import type { Sql } from './driver.ts';
 import { type FactsRow, type FactsTable, factsOf, UNTOUCHED } from './facts.ts';
 import type { Groups } from './groups.ts';
+import { among, rangeOf } from './ids.ts';
 import { type Lanes, TRACK } from './lanes.ts';
 import type { LeaseCache } from './lease-cache.ts';
 import { type Found, mustBeLegal, type Places, placeOf } from './places.ts';
@@ -58,6 +59,16 @@ type StoredColumns = [
 ];
 
 const STORED = 'id, class, source, priority, key, policy, submitted_at, deadline, idempotent, unique_while, payload';
+
+/** Of so many tasks with ids without gaps, those that are like the first one are read in a faster way. */
+const FEWEST_ALIKE = 8;
+
+/** The payload of each task that is like the first one, and the id of each other one. */
+const PAYLOAD_IF_ALIKE = `SELECT CASE WHEN class = ? AND source = ? AND priority = ? AND idempotent IS ? AND policy IS ?
+    AND key IS NULL AND deadline IS NULL AND unique_while IS NULL THEN payload ELSE id END
+  FROM hf_tasks WHERE id BETWEEN ? AND ? ORDER BY id`;
+
+const TIMES = 'SELECT submitted_at FROM hf_tasks WHERE id BETWEEN ? AND ? ORDER BY id';
 
 const DUE = '(SELECT min(run_at) FROM hf_scheduled), (SELECT min(deadline) FROM hf_deadlines)';
 
@@ -149,7 +160,7 @@ export class Claiming {
 
   #claimNext(request: ClaimRequest, now: number): { readonly tasks: Claimed[]; readonly more: boolean } {
     const ids = request.only ? this.#takeOnly(request, request.only, now) : this.#takeNext(request, now);
-    const rows = ids.length === 0 ? new Map<number, StoredRow>() : this.#storedRows(JSON.stringify(ids));
+    const rows = ids.length === 0 ? new Map<number, StoredRow>() : this.#storedRows(ids);
     return { tasks: this.#lease(ids, rows, request, now), more: false };
   }
 
@@ -173,7 +184,7 @@ export class Claiming {
         alone: request.alone && tasks.length === 0,
       };
       const ids = request.only ? this.#takeOnly(asked, request.only, now) : this.#takeNext(asked, now);
-      const rows = this.#storedRows(JSON.stringify(ids));
+      const rows = this.#storedRows(ids);
       const hasPassed = (id: number) => isPast(rows.get(id)?.deadline ?? null, now);
       const passed = ids.filter(hasPassed);
       late.push(
@@ -338,7 +349,7 @@ export class Claiming {
       return [];
     }
     this.#forbidSecondRun(taken, rows, request.notIdempotent);
-    const facts = this.#facts.ofAll(JSON.stringify(taken));
+    const facts = this.#facts.ofAll(taken);
     const ids = this.#withoutRefused(taken, rows, request.limit);
     // A task that never ran has no checkpoint, so a claim of new tasks reads none.
     const checkpoints = this.#checkpoints.of(ids.filter((id) => (facts.get(id)?.executions ?? 0) > 0));
@@ -444,12 +455,53 @@ export class Claiming {
     );
   }
 
-  #storedRows(ids: string): Map<number, StoredRow> {
-    const rows = this.#sql.rows<StoredColumns>(
-      `SELECT ${STORED} FROM hf_tasks WHERE id IN (SELECT value FROM json_each(?))`,
-      ids,
+  #storedRows(ids: readonly number[]): Map<number, StoredRow> {
+    const rows = new Map<number, StoredRow>();
+    const range = ids.length >= FEWEST_ALIKE ? rangeOf(ids) : undefined;
+    this.#readRows(range ? this.#readAlike(range, rows) : ids, rows);
+    return rows;
+  }
+
+  /**
+   * Reads tasks of which most differ from the first one only in their payload and time. Of the others it returns the ids. That takes
+   * half as long as to read all columns of all rows.
+   */
+  #readAlike(range: readonly [first: number, last: number], rows: Map<number, StoredRow>): readonly number[] {
+    const [first, last] = range;
+    this.#readRows([first], rows);
+    const like = rows.get(first) as StoredRow;
+    const { source, priority, idempotent, policy } = like;
+    const found = this.#sql.column<number | string>(
+      PAYLOAD_IF_ALIKE,
+      like.class,
+      source,
+      priority,
+      idempotent,
+      policy,
+      ...range,
     );
-    const byId = new Map<number, StoredRow>();
+    const times = this.#sql.column<number>(TIMES, ...range);
+    const others: number[] = [];
+    for (let id = first; id <= last; id++) {
+      const payload = found[id - first];
+      if (typeof payload === 'string')
+        rows.set(id, {
+          ...like,
+          id,
+          submitted_at: times[id - first] as number,
+          key: null,
+          deadline: null,
+          unique_while: null,
+          payload,
+        });
+      else others.push(id);
+    }
+    return others;
+  }
+
+  #readRows(ids: readonly number[], rows: Map<number, StoredRow>): void {
+    if (ids.length === 0) return;
+    const { sql, values } = among(ids);
     for (const [
       id,
       class_,
@@ -462,8 +514,8 @@ export class Claiming {
       idempotent,
       scope,
       payload,
-    ] of rows) {
-      byId.set(id, {
+    ] of this.#sql.rows<StoredColumns>(`SELECT ${STORED} FROM hf_tasks WHERE id ${sql}`, ...values)) {
+      rows.set(id, {
         id,
         class: class_,
         source,
@@ -477,7 +529,6 @@ export class Claiming {
         payload,
       });
     }
-    return byId;
   }
 
   /**

@@ -5,6 +5,7 @@ import { failedAs, lastError } from '../last-error.ts';
 import { reasonOf } from '../settlement.ts';
 import type { Report } from '../store.ts';
 import type { Sql } from './driver.ts';
+import { among } from './ids.ts';
 
 /** The facts of a task with earlier executions. They contain times; the counts are of the present round. */
 export interface FactsRow {
@@ -68,13 +69,11 @@ export class FactsTable {
     return this.#sql.get<FactsRow>('SELECT * FROM hf_facts WHERE task = ?', id) ?? UNTOUCHED;
   }
 
-  /** The same for a JSON list of ids. Tasks without facts are missing. */
-  ofAll(ids: string): ReadonlyMap<number, FactsRow> {
+  /** The same for many. Tasks without facts are missing. */
+  ofAll(ids: readonly number[]): ReadonlyMap<number, FactsRow> {
     const byId = new Map<number, FactsRow>();
-    for (const row of this.#sql.rows<FactsColumns>(
-      `SELECT ${COLUMNS} FROM hf_facts WHERE task IN (SELECT value FROM json_each(?))`,
-      ids,
-    )) {
+    const { sql, values } = among(ids);
+    for (const row of this.#sql.rows<FactsColumns>(`SELECT ${COLUMNS} FROM hf_facts WHERE task ${sql}`, ...values)) {
       byId.set(row[0], rowFrom(row));
     }
     return byId;
@@ -183,6 +182,15 @@ const UNLESS_NEW = `ON CONFLICT (task) DO UPDATE SET ${FACTS.slice(1)
   .map((column) => `${column} = excluded.${column}`)
   .join()}`;
 
+/** What all tasks share whose first execution starts now. */
+const FIRST = factsOfFirst(true);
+const FIRST_OF_NOT_IDEMPOTENT = factsOfFirst(false);
+
+function factsOfFirst(idempotent: boolean): Facts {
+  const first = { execution: 1, startedAt: 0, deadline: null, idempotent, cancelRequested: false };
+  return factsAt(0, NOTHING_REMEMBERED, first);
+}
+
 /** The facts of an execution: the present one, or the next one if `started_at` is null. */
 export function factsOf(
   now: number,
@@ -191,6 +199,8 @@ export function factsOf(
   lease: { readonly execution: number; readonly started_at: number | null; readonly cancel: number },
   unreadable: string[] = [],
 ): Facts {
+  const startsFirst = facts === UNTOUCHED && lease.execution === 1 && lease.started_at === now && lease.cancel === 0;
+  if (startsFirst && task.deadline === null) return task.idempotent === 0 ? FIRST_OF_NOT_IDEMPOTENT : FIRST;
   return factsAt(now, remembered(facts, unreadable), {
     execution: lease.execution,
     // A task whose deadline passed while it waited has a lease and no execution.

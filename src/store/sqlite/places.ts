@@ -1,6 +1,7 @@
 import { isLegal, type TaskState, type UniqueScope } from '../../task.ts';
 import type { Sql } from './driver.ts';
 import type { FactsRow, FactsTable } from './facts.ts';
+import { among } from './ids.ts';
 import type { Lanes, Place } from './lanes.ts';
 
 export interface TaskRow {
@@ -122,20 +123,20 @@ export class Places {
 
   /** The values of tasks that decide their places, in the order of the ids. */
   placesOf(ids: readonly number[]): readonly Place[] {
-    const list = JSON.stringify(ids);
-    const bare = this.bareOf(list);
-    const facts = this.#facts.ofAll(list);
+    const bare = this.bareOf(ids);
+    const facts = this.#facts.ofAll(ids);
     return ids.map((id) => {
       const place = bare.get(id) as Place;
       return { ...place, ...pastOf(facts.get(id)) };
     });
   }
 
-  /** The same for a JSON list of ids, without their executions. */
-  bareOf(ids: string): ReadonlyMap<number, Place> {
+  /** The same by id, without their executions. */
+  bareOf(ids: readonly number[]): ReadonlyMap<number, Place> {
+    const { sql, values } = among(ids);
     const rows = this.#sql.rows<[id: number, class_: number, source: string, priority: number, submittedAt: number]>(
-      'SELECT id, class, source, priority, submitted_at FROM hf_tasks WHERE id IN (SELECT value FROM json_each(?))',
-      ids,
+      `SELECT id, class, source, priority, submitted_at FROM hf_tasks WHERE id ${sql}`,
+      ...values,
     );
     const byId = new Map<number, Place>();
     for (const [id, class_, source, priority, submittedAt] of rows) {

@@ -12,6 +12,7 @@ import type { Counting } from './counters.ts';
 import type { Sql } from './driver.ts';
 import { afterDecision, type FactsRow, type FactsTable, UNTOUCHED } from './facts.ts';
 import type { Groups } from './groups.ts';
+import { among, rangeOf } from './ids.ts';
 import type { Place } from './lanes.ts';
 import { LateSuccesses } from './late-success.ts';
 import type { LeaseCache } from './lease-cache.ts';
@@ -172,28 +173,25 @@ export class Settling {
       const ids = JSON.stringify(concerned.map(({ lease }) => lease.task));
       for (const id of this.#sourceStates.tasksWith(ids)) eventful.add(id);
     }
-    const byToken = new Map<string, Map<number, number>>();
+    const byToken = new Map<string, number[]>();
     settlements.forEach((settlement, i) => {
       const { token, task } = settlement.lease;
       if (eventful.has(task) || (i > firstOfSource && settlement.source !== 'any')) return;
       const group = byToken.get(token);
-      if (group) group.set(task, i);
-      else byToken.set(token, new Map([[task, i]]));
+      if (group) group.push(i);
+      else byToken.set(token, [i]);
     });
     for (const [token, group] of byToken) {
-      const ended = this.#sql.column<number>(
-        `DELETE FROM hf_running WHERE token = ? AND execution = 1 AND unique_while IS NOT 'unfinished'
-           AND id IN (SELECT value FROM json_each(?)) RETURNING id`,
-        token,
-        JSON.stringify([...group.keys()]),
-      );
+      const taskAt = (i: number) => (settlements[i] as Settlement).lease.task;
+      const leased = this.#endLeases(token, group.map(taskAt));
+      const written = leased === 'all' ? group : group.filter((i) => leased.has(taskAt(i)));
+      const ended = written.map(taskAt);
       const silent: number[] = [];
       const withResults: unknown[] = [];
-      for (const id of ended) {
-        const i = group.get(id) as number;
-        const { result } = settlements[i] as Settlement;
-        if (result === undefined) silent.push(id);
-        else withResults.push(id, 'succeeded', now, 1, token, null, result);
+      for (const i of written) {
+        const { lease, result } = settlements[i] as Settlement;
+        if (result === undefined) silent.push(lease.task);
+        else withResults.push(lease.task, 'succeeded', now, 1, token, null, result);
         answers[i] = SUCCEEDED;
       }
       this.#sql.run(
@@ -205,10 +203,35 @@ export class Settling {
       this.#sql.insertAll(RESTING, 7, withResults);
       this.#groups.ended(ended);
       if (concerned.length > 0) {
-        const toCount = ended.filter((id) => settlements[group.get(id) as number]?.source !== 'any');
+        const toCount = written.filter((i) => settlements[i]?.source !== 'any').map(taskAt);
         this.#restricted.addSuccesses(JSON.stringify(toCount), now);
       }
     }
+  }
+
+  /** Ends the leases with this token that are of first executions and free no unique key. Returns their tasks. */
+  #endLeases(token: string, tasks: readonly number[]): ReadonlySet<number> | 'all' {
+    const range = rangeOf(tasks);
+    if (range) {
+      // To count them first and then to delete them is half as slow as to delete them and return their ids.
+      const [count] = this.#sql.column<number>(
+        `SELECT count(*) FROM hf_running WHERE id BETWEEN ? AND ? AND ${ENDS_PLAINLY}`,
+        ...range,
+        token,
+      );
+      if (count === tasks.length) {
+        this.#sql.run('DELETE FROM hf_running WHERE id BETWEEN ? AND ?', ...range);
+        return 'all';
+      }
+    }
+    const { sql, values } = among(tasks);
+    return new Set(
+      this.#sql.column<number>(
+        `DELETE FROM hf_running WHERE id ${sql} AND ${ENDS_PLAINLY} RETURNING id`,
+        ...values,
+        token,
+      ),
+    );
   }
 
   #lookUp(settlements: readonly Settlement[], now: number): Batch {
@@ -224,9 +247,8 @@ export class Settling {
     const places = new Map(known.map(({ place }) => [place.id, place]));
     const others = ids.filter((id) => !places.has(id));
     if (others.length > 0) {
-      const list = JSON.stringify(others);
-      for (const [id, row] of this.#facts.ofAll(list)) facts.set(id, row);
-      for (const [id, place] of this.#places.bareOf(list)) places.set(id, place);
+      for (const [id, row] of this.#facts.ofAll(others)) facts.set(id, row);
+      for (const [id, place] of this.#places.bareOf(others)) places.set(id, place);
     }
     return {
       now,
@@ -445,6 +467,8 @@ function isBare(settlement: Settlement): boolean {
 function mayChangeSource(settlement: Settlement): boolean {
   return settlement.source !== 'any' && !leavesSource(settlement);
 }
+
+const ENDS_PLAINLY = "token = ? AND execution = 1 AND unique_while IS NOT 'unfinished'";
 
 const RESTING = 'hf_resting (id, state, since, executions, token, reason, result)';
 

@@ -70,6 +70,43 @@ export function promisesOfClaiming(factory: StoreFactory): void {
     });
   });
 
+  test.each([
+    ['an ordinary one', 0],
+    ['one with a key', 3],
+    ['one with a deadline', 9],
+  ])('tells of each task of a claim what it has of its own; the first one is %s', async (_, first) => {
+    const now = scene.now();
+    const own = [
+      {},
+      { payload: '{"n":1}' },
+      { priority: 3 },
+      { key: 'invoice-1' },
+      { source: 'api:stripe' },
+      { type: 'charge' },
+      { queue: 'billing' },
+      { policy: '{"maxAttempts":2}' },
+      { idempotent: false },
+      { deadline: now + 90_000 },
+      { submittedAt: now - 5_000 },
+      { unique: { key: 'only', while: 'unfinished', onConflict: 'reject' } },
+      { category: 'nightly' },
+      {},
+    ] as const;
+    const tasks = own.map((_one, n) => newTask({ submittedAt: now - 1_000, ...own[(n + first) % own.length] }));
+    const ids = await scene.enqueue(...tasks);
+
+    const claimed = new Map((await scene.claim(await scene.join())).map((one) => [one.lease.task, one]));
+
+    expect(ids.map((id) => claimed.get(id))).toEqual(
+      tasks.map(({ idempotent, delay: _delay, unique: _unique, ...told }) => ({
+        ...told,
+        lease: { task: expect.any(Number), execution: 1, token: expect.any(String) },
+        revision: expect.any(Number),
+        facts: expect.objectContaining({ idempotent, ...(told.deadline && { untilDeadlineMs: 90_000 }) }),
+      })),
+    );
+  });
+
   test('tells the message of the failure before', async () => {
     const worker = await scene.join();
     const claimed = await scene.start(worker);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Decision, Facts } from '../../../src/failure/decide.ts';
-import type { HistoryEntry, Recovered } from '../../../src/store/store.ts';
+import type { Claimed, HistoryEntry, Recovered } from '../../../src/store/store.ts';
 import { TRANSITIONS } from '../../../src/task.ts';
 import {
   because,
@@ -354,6 +354,28 @@ function promisesOfAnswers(scene: Scene): void {
 
     expect(await scene.find(claimed.lease.task)).toEqual(record);
     expect(await scene.store.records.history(claimed.lease.task)).toEqual(history);
+  });
+
+  test('writes the other successes of a claim when one was written before, and one is lost', async () => {
+    const worker = await scene.join();
+    await scene.enqueue(...Array.from({ length: 10 }, () => ({})));
+    const claimed = await scene.claim(worker);
+    const [, , early] = claimed as [Claimed, Claimed, Claimed];
+    await scene.settle(early, succeeded(), { result: '"early"' });
+    const withWrongToken = (one: Claimed, n: number) =>
+      n === 5 ? { ...one, lease: { ...one.lease, token: 'of another lease' } } : one;
+
+    const answers = await scene.store.tasks.settle(
+      claimed.map(withWrongToken).map((one, n) => settlement(one, succeeded(), n === 7 ? { result: '7' } : {})),
+    );
+
+    expect(answers.map(({ answer }) => answer)).toEqual(
+      claimed.map((_, n) => (n === 2 ? 'already' : n === 5 ? 'stale' : 'settled')),
+    );
+    const records = await Promise.all(claimed.map(({ lease }) => scene.find(lease.task)));
+    expect(records.map(({ state, result }) => [state, result])).toEqual(
+      claimed.map((_, n) => [n === 5 ? 'running' : 'succeeded', n === 2 ? '"early"' : n === 7 ? '7' : undefined]),
+    );
   });
 
   test('answers `already` within one batch', async () => {

@@ -49,9 +49,16 @@ export interface FailureGroupAction {
 /** `regressed`: it was resolved and has failed again since. */
 export type FailureGroupState = 'open' | 'acknowledged' | 'muted' | 'resolved' | 'regressed';
 
-/** What one settlement says of groups. */
-export interface Sighting {
+/** What the settlements of some tasks say of groups. */
+export interface Sighting extends SightedAs {
+  /** The last of these tasks. */
   readonly task: number;
+  /** The tasks before it whose settlements said the same; absent if there are none. */
+  readonly others?: readonly number[];
+}
+
+/** What a settlement says of groups, whichever task it is of. */
+export interface SightedAs {
   /** The group of its failure. */
   readonly group?: string;
   /** The group of the failure before. */
@@ -84,7 +91,8 @@ export function groupsIn({ seen }: Sightings): readonly string[] {
 
 /** Adds the sightings of one settle call to groups, which are by id. A failure without a group makes a new one. */
 export function addSightings(groups: Map<string, FailureGroup>, { samples, seen }: Sightings, at: number): void {
-  for (const { task, group: id, before, next, source, policyVersion } of seen) {
+  for (const { task, others = [], group: id, before, next, source, policyVersion } of seen) {
+    const times = others.length + 1;
     const sample = id === undefined ? undefined : samples[id];
     if (id !== undefined && sample) {
       const known = groups.get(id) ?? newGroup(id, sample, at);
@@ -93,23 +101,24 @@ export function addSightings(groups: Map<string, FailureGroup>, { samples, seen 
         ...known,
         ...(isNewest && { message: sample.message, task }),
         ...(isNewest && sample.frame !== undefined && { frame: sample.frame }),
-        count: known.count + 1,
+        count: known.count + times,
         firstAt: Math.min(known.firstAt, at),
         lastAt: Math.max(known.lastAt, at),
-        sources: countedIn(known.sources, source, MOST_SOURCES),
-        policyVersions: countedIn(known.policyVersions, policyVersion, MOST_VERSIONS),
-        hours: newest(countedIn(known.hours, String(at - (at % HOUR)), Number.POSITIVE_INFINITY)),
+        sources: countedIn(known.sources, source, times, MOST_SOURCES),
+        policyVersions: countedIn(known.policyVersions, policyVersion, times, MOST_VERSIONS),
+        hours: newest(countedIn(known.hours, String(at - (at % HOUR)), times, Number.POSITIVE_INFINITY)),
       });
     }
     const last = before === undefined ? undefined : groups.get(before);
     if (last && (id !== undefined || next === 'succeeded')) {
       const { succeeded, failed } = last.retries;
-      const retries = id === undefined ? { succeeded: succeeded + 1, failed } : { succeeded, failed: failed + 1 };
+      const retries =
+        id === undefined ? { succeeded: succeeded + times, failed } : { succeeded, failed: failed + times };
       groups.set(last.id, { ...last, retries });
     }
     const ended = groups.get(id ?? before ?? '');
-    if (ended && next === 'dead') groups.set(ended.id, { ...ended, dead: ended.dead + 1 });
-    if (ended && next === 'needs_manual') groups.set(ended.id, { ...ended, needsManual: ended.needsManual + 1 });
+    if (ended && next === 'dead') groups.set(ended.id, { ...ended, dead: ended.dead + times });
+    if (ended && next === 'needs_manual') groups.set(ended.id, { ...ended, needsManual: ended.needsManual + times });
   }
 }
 
@@ -119,9 +128,9 @@ function newGroup(id: string, sample: Sample, at: number): FailureGroup {
   return { id, ...sample, task: 0, firstAt: at, lastAt: at, ...counts, ...none };
 }
 
-function countedIn(counts: Counts, name: string, most: number): Counts {
+function countedIn(counts: Counts, name: string, times: number, most: number): Counts {
   const key = Object.hasOwn(counts, name) || Object.keys(counts).length < most ? name : OTHER;
-  return { ...counts, [key]: (Object.hasOwn(counts, key) ? (counts[key] as number) : 0) + 1 };
+  return { ...counts, [key]: (Object.hasOwn(counts, key) ? (counts[key] as number) : 0) + times };
 }
 
 /** Keys that are numbers are in their order. */

@@ -1,4 +1,4 @@
-import type { FailureGroup, Sample, Sighting, Sightings } from '../failure/groups.ts';
+import type { FailureGroup, Sample, SightedAs, Sighting, Sightings } from '../failure/groups.ts';
 
 /** How many groups of failures a store keeps: those that failed last. */
 export const MOST_FAILURE_GROUPS = 1_000;
@@ -27,20 +27,39 @@ export interface FailureStore {
   takeNew(): boolean;
 }
 
-/** What a settlement says of groups of failures, with a sample if it failed. */
+/** What a settlement says of groups of failures, with a sample if it failed. Settlements that say the same may share these objects. */
 export interface Sighted {
-  readonly sighting: Sighting;
+  readonly as: SightedAs;
   readonly sample?: Sample;
 }
 
 /** The entry of one settle call. Undefined if none of these says anything of groups. */
-export function sightingsOf(settlements: Iterable<{ readonly sighting?: Sighted }>): Sightings | undefined {
+export function sightingsOf(
+  settlements: Iterable<{ readonly lease: { readonly task: number }; readonly sighting?: Sighted }>,
+): Sightings | undefined {
   const samples: Record<string, Sample> = {};
-  const seen: Sighting[] = [];
-  for (const { sighting: found } of settlements) {
+  const tasks = new Map<SightedAs, number[]>();
+  for (const { lease, sighting: found } of settlements) {
     if (!found) continue;
-    seen.push(found.sighting);
-    if (found.sighting.group !== undefined && found.sample) samples[found.sighting.group] = found.sample;
+    const same = tasks.get(found.as);
+    if (same) same.push(lease.task);
+    else tasks.set(found.as, [lease.task]);
+    if (found.as.group !== undefined && found.sample) samples[found.as.group] = found.sample;
   }
-  return seen.length === 0 ? undefined : { samples, seen };
+  return tasks.size === 0 ? undefined : { samples, seen: Array.from(tasks, seenOf) };
+}
+
+function seenOf([as, tasks]: [SightedAs, number[]]): Sighting {
+  const task = tasks.pop() as number;
+  return tasks.length === 0 ? { task, ...as } : { task, others: tasks, ...as };
+}
+
+/** What is left without some tasks. */
+export function withoutTasks({ samples, seen }: Sightings, left: readonly number[]): Sightings {
+  const kept = seen.flatMap((one) => {
+    const { task: last, others = [], ...as } = one;
+    const tasks = [...others, last].filter((task) => !left.includes(task));
+    return tasks.length === 0 ? [] : [seenOf([as, tasks])];
+  });
+  return { samples, seen: kept };
 }

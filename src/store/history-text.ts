@@ -17,10 +17,48 @@ export const MOST_TEXTS = 10_000;
 
 /** The own part is the message; if it wraps other errors, a list of its message and theirs as JSON. */
 export function splitFailure(failure: Failure): SplitText {
-  const { message, causes } = failure;
-  if (!causes) return { shared: JSON.stringify({ ...failure, message: undefined }), own: message };
-  const shared = { ...failure, message: undefined, causes: causes.map((inner) => ({ ...inner, message: undefined })) };
-  return { shared: JSON.stringify(shared), own: JSON.stringify([message, ...causes.map((inner) => inner.message)]) };
+  const { message, causes, fingerprint = '' } = failure;
+  if (causes) {
+    const shared = {
+      ...failure,
+      message: undefined,
+      causes: causes.map((inner) => ({ ...inner, message: undefined })),
+    };
+    return { shared: JSON.stringify(shared), own: JSON.stringify([message, ...causes.map((inner) => inner.message)]) };
+  }
+  const known = knownFailures.get(fingerprint);
+  if (known && hasSameRest(known.failure, failure)) return { shared: known.shared, own: message };
+  const shared = JSON.stringify({ ...failure, message: undefined });
+  // A copy, because whoever else has the failure may change it.
+  keep(knownFailures, fingerprint, { failure: { ...failure, evidence: { ...failure.evidence } }, shared });
+  return { shared, own: message };
+}
+
+/** The last failure with each fingerprint. To compare two costs a tenth of making the JSON of one. */
+const knownFailures = new Map<string, { readonly failure: Failure; readonly shared: string }>();
+const MOST_KNOWN = 1_000;
+
+/** Whether two failures without causes differ only in their messages. */
+function hasSameRest(a: Failure, b: Failure): boolean {
+  return (
+    a.stack === b.stack &&
+    a.reason === b.reason &&
+    a.kind === b.kind &&
+    a.fault === b.fault &&
+    a.ambiguous === b.ambiguous &&
+    a.retryAfterMs === b.retryAfterMs &&
+    a.code === b.code &&
+    a.name === b.name &&
+    a.word === b.word &&
+    a.fingerprint === b.fingerprint &&
+    a.evidence.rule === b.evidence.rule &&
+    a.evidence.field === b.evidence.field
+  );
+}
+
+function keep<Value>(known: Map<string, Value>, name: string, value: Value): void {
+  if (known.size >= MOST_KNOWN) known.clear();
+  known.set(name, value);
 }
 
 export function joinFailure({ shared, own }: SplitText, unreadable: string[]): Failure | null {
@@ -36,14 +74,52 @@ type SharedBecause = Omit<Because, 'text'> & { readonly text: readonly string[] 
 
 /** The own part is the random number; empty if there is none. The delay of the decision is stored beside it anyway. */
 export function splitBecause(because: Because, after: Milliseconds | null): SplitText {
-  const { text, jitter } = because;
+  const { step, rule, count, policyVersion, jitter } = because;
+  const own = jitter ? String(jitter.roll) : '';
   const delay = after === null ? '' : formatDuration(after);
+  const name = `${step} ${count} ${policyVersion} ${rule}`;
+  const known = knownBecauses.get(name);
+  if (known && isAlike(known, because, delay)) return { shared: known.shared, own };
+  const parts = partsOf(because.text, delay);
+  const shared = JSON.stringify({ ...because, text: parts, jitter: jitter && { ...jitter, roll: undefined } });
+  keep(knownBecauses, name, { because, parts, shared });
+  return { shared, own };
+}
+
+interface KnownBecause {
+  readonly because: Because;
+  readonly parts: readonly string[];
+  readonly shared: string;
+}
+
+/** The last explanation of each step, count, policy and rule. */
+const knownBecauses = new Map<string, KnownBecause>();
+
+/** The text before the delay and after it. */
+function partsOf(text: string, delay: string): readonly string[] {
   const at = delay === '' ? -1 : text.indexOf(delay);
-  const parts = at < 0 ? [text] : [text.slice(0, at), text.slice(at + delay.length)];
-  return {
-    shared: JSON.stringify({ ...because, text: parts, jitter: jitter && { ...jitter, roll: undefined } }),
-    own: jitter ? String(jitter.roll) : '',
-  };
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + delay.length)];
+}
+
+/** Whether two explanations differ only in the delay and the random number. */
+function isAlike(
+  { because: known, parts: [before = '', behind] }: KnownBecause,
+  because: Because,
+  delay: string,
+): boolean {
+  const { step, rule, count, policyVersion, text, limit, formula, jitter } = because;
+  return (
+    known.step === step &&
+    known.rule === rule &&
+    known.count === count &&
+    known.policyVersion === policyVersion &&
+    known.limit === limit &&
+    known.formula === formula &&
+    known.jitter?.low === jitter?.low &&
+    known.jitter?.high === jitter?.high &&
+    known.jitter?.density === jitter?.density &&
+    text === (behind === undefined ? before : `${before}${delay}${behind}`)
+  );
 }
 
 export function joinBecause(

@@ -61,6 +61,7 @@ export class CountedAs {
   readonly #reasons = new FrequentNames(MOST_NAMES);
   /** Most settlements are first successes of the same type and source as the one before. */
   #firstSuccess = { type: '', source: '', maxAttempts: 0, key: '' };
+  #last: { readonly members: readonly unknown[]; readonly key: string } = { members: [], key: '' };
 
   keyOf(
     claimed: Claimed,
@@ -76,7 +77,7 @@ export class CountedAs {
     if (isFirstSuccess) return this.#keyOfFirstSuccess(type, source, maxAttempts);
     const ran = outcome.kind === 'interruption' ? outcome.started : RAN[outcome.kind];
     const before = charged.reduce((sum, { count }) => sum + count, 0);
-    return JSON.stringify([
+    const members: unknown[] = [
       type,
       source,
       ran || outcome.kind !== 'interruption' ? outcome.kind : 'hand_back',
@@ -87,8 +88,13 @@ export class CountedAs {
       lastFailure?.kind ?? '',
       Math.min(before + (ran ? 1 : 0), MOST_ATTEMPTS),
       maxAttempts,
-      ...(retried ? [this.#reasons.nameOf(retried.reason), retried.waitClass] : []),
-    ]);
+    ];
+    if (retried) members.push(this.#reasons.nameOf(retried.reason), retried.waitClass);
+    // Most executions that fail end like the one before. To compare is faster than to make the JSON.
+    if (isSame(members, this.#last.members)) return this.#last.key;
+    const key = JSON.stringify(members);
+    this.#last = { members, key };
+    return key;
   }
 
   #keyOfFirstSuccess(type: string, source: string, maxAttempts: number): string {
@@ -98,6 +104,10 @@ export class CountedAs {
     this.#firstSuccess = { type, source, maxAttempts, key };
     return key;
   }
+}
+
+function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((member, i) => member === b[i]);
 }
 
 /** Whether a handler ran before such an outcome. */

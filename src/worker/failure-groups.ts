@@ -1,7 +1,7 @@
 import { fingerprintOf, hash } from '../failure/classify/fingerprint.ts';
 import { ownFrame } from '../failure/classify/stack.ts';
-import type { Decision } from '../failure/decide.ts';
-import { addSightings, groupsIn, type Sample, type Sighting } from '../failure/groups.ts';
+import type { Because, Decision } from '../failure/decide.ts';
+import { addSightings, groupsIn, type Sample, type SightedAs } from '../failure/groups.ts';
 import type { Failure, Outcome } from '../failure/outcome.ts';
 import type { FailureStore, Sighted } from '../store/failure-groups.ts';
 import { lastError } from '../store/last-error.ts';
@@ -26,41 +26,79 @@ export async function gatherFailures(failures: FailureStore): Promise<boolean> {
   return true;
 }
 
-/** What the outcome of an execution says of groups of failures. Undefined for a task that has not failed. */
-export function sightingOf(claimed: Claimed, outcome: Outcome, decision: Decision): Sighted | undefined {
-  const before = claimed.lastFailure?.fingerprint;
-  const failure = outcome.kind === 'failure' ? outcome.failure : undefined;
-  if (failure === undefined && before === undefined) return undefined;
-  const { type, source, lease } = claimed;
-  const { next, because } = decision;
-  const sighting: Writable<Sighting> = { task: lease.task, next, source, policyVersion: because.policyVersion };
-  if (before !== undefined) sighting.before = groupId({ type, fingerprint: before });
-  if (failure === undefined) return { sighting };
-  const sample = sampleOf(type, failure);
-  sighting.group = groupId(sample);
-  return { sample, sighting };
+/**
+ * What the outcome of an execution says of groups of failures. Undefined for a task that has not failed. Settlements that say the same get
+ * the same objects, so that a store writes them once.
+ */
+export function sightingOf(
+  { type, source, lastFailure }: Claimed,
+  outcome: Outcome,
+  { next, because }: Decision,
+): Sighted | undefined {
+  const fingerprint = lastFailure?.fingerprint;
+  const before = fingerprint === undefined ? undefined : groupId(type, fingerprint);
+  if (outcome.kind === 'failure') {
+    const group = groupId(type, fingerprintOf(outcome.failure));
+    return { as: sightedAs(next, source, because, before, group), sample: sampleOf(type, outcome.failure, group) };
+  }
+  return before === undefined ? undefined : { as: sightedAs(next, source, because, before) };
 }
 
-function sampleOf(type: string, failure: Failure): Sample {
-  const { kind, reason, name, message, stack } = failure;
+const MOST_KNOWN = 1_000;
+const knownSightings = new Map<string, SightedAs>();
+
+function sightedAs(
+  next: Decision['next'],
+  source: string,
+  { policyVersion }: Because,
+  before: string | undefined,
+  group?: string,
+): SightedAs {
+  const key = `${next} ${before} ${group} ${policyVersion} ${source}`;
+  let as: Writable<SightedAs> | undefined = knownSightings.get(key);
+  if (as === undefined) {
+    as = { next, source, policyVersion };
+    if (before !== undefined) as.before = before;
+    if (group !== undefined) as.group = group;
+    keep(knownSightings, key, as);
+  }
+  return as;
+}
+
+/** The last sample of each group, and the stack that it was made from. */
+const knownSamples = new Map<string, { readonly sample: Sample; readonly stack: string | undefined }>();
+
+function sampleOf(type: string, failure: Failure, group: string): Sample {
+  const { kind, reason, name, stack } = failure;
+  const message = lastError(failure.message);
+  const known = knownSamples.get(group);
+  if (known && known.stack === stack && isSame(known.sample, failure, message)) return known.sample;
   const frame = ownFrame(stack);
   const fingerprint = fingerprintOf(failure);
-  const sample: Writable<Sample> = { type, fingerprint, kind, reason, name, message: lastError(message) };
+  const sample: Writable<Sample> = { type, fingerprint, kind, reason, name, message };
   if (frame !== undefined) sample.frame = frame;
+  keep(knownSamples, group, { sample, stack });
   return sample;
 }
 
-function groupId({ type, fingerprint }: Pick<Sample, 'type' | 'fingerprint'>): string {
+/** Type and fingerprint are those of the group. */
+function isSame(sample: Sample, { kind, reason, name }: Failure, message: string): boolean {
+  return sample.message === message && sample.kind === kind && sample.reason === reason && sample.name === name;
+}
+
+function groupId(type: string, fingerprint: string): string {
   const name = `${type}\n${fingerprint}`;
-  let id = ids.get(name);
+  let id = knownIds.get(name);
   if (id === undefined) {
-    if (ids.size >= MOST_IDS) ids.clear();
     id = hash(name).slice(0, 10);
-    ids.set(name, id);
+    keep(knownIds, name, id);
   }
   return id;
 }
 
-/** The ids of groups that were seen last. */
-const ids = new Map<string, string>();
-const MOST_IDS = 1_000;
+const knownIds = new Map<string, string>();
+
+function keep<Value>(known: Map<string, Value>, name: string, value: Value): void {
+  if (known.size >= MOST_KNOWN) known.clear();
+  known.set(name, value);
+}

@@ -63,6 +63,26 @@ test.each<[what: string, calls: Calls, expected: object]>([
     { retries: { succeeded: 1, failed: 2 }, count: 2 },
   ],
   [
+    'tasks that said the same in one entry',
+    [
+      [1, seen()],
+      [
+        2,
+        seen({ task: 9, others: [3, 7], before: 'a', next: 'dead' }),
+        seen({ others: [2], group: undefined as never, before: 'a', next: 'succeeded' }),
+      ],
+    ],
+    {
+      count: 4,
+      task: 9,
+      dead: 3,
+      retries: { succeeded: 2, failed: 3 },
+      sources: { s: 4 },
+      policyVersions: { v1: 4 },
+      hours: { 0: 4 },
+    },
+  ],
+  [
     'many sources',
     [[1, ...Array.from({ length: 30 }, (_, i) => seen({ source: `s${i}` })), seen({ source: '__proto__' })]],
     { sources: { _other: 11, s0: 1, s19: 1 } },

@@ -51,6 +51,34 @@ describe('every decision', () => {
     });
   });
 
+  test('is read as it was, whatever was stored before it', () => {
+    const other = {
+      string: (one: string) => `${one}!`,
+      number: (one: number) => one + 1,
+      boolean: (one: boolean) => !one,
+    };
+    const changed = <Value extends object>(value: Value): readonly Value[] =>
+      Object.entries(value).flatMap(([name, member]) => {
+        if (typeof member === 'object' && !Array.isArray(member))
+          return changed(member).map((each) => ({ ...value, [name]: each }));
+        const change = other[typeof member as keyof typeof other] as ((one: unknown) => unknown) | undefined;
+        return change ? [{ ...value, [name]: change(member) }] : [];
+      });
+    always(({ decision, outcome }) => {
+      const after = decision.next === 'scheduled' ? decision.after : null;
+      const unreadable: string[] = [];
+      for (const because of [decision.because, ...changed(decision.because)]) {
+        splitBecause(decision.because, after);
+        expect(joinBecause(splitBecause(because, after), after, unreadable)).toEqual(because);
+      }
+      if (outcome.kind !== 'failure') return;
+      for (const failure of [outcome.failure, ...changed(outcome.failure)]) {
+        splitFailure(outcome.failure);
+        expect(joinFailure(splitFailure(failure), unreadable)).toEqual(failure);
+      }
+    });
+  });
+
   test('to go on has a whole delay of at least nothing', () => {
     always(({ decision }) => {
       if (decision.next !== 'scheduled') return;

@@ -1,5 +1,5 @@
 import type { FailureGroup, Sightings } from '../../failure/groups.ts';
-import { type FailureStore, MOST_FAILURE_GROUPS } from '../failure-groups.ts';
+import { type FailureStore, MOST_FAILURE_GROUPS, withoutTasks } from '../failure-groups.ts';
 import type { Counting } from './counters.ts';
 import type { Database } from './database.ts';
 import { saidJson } from './encoding.ts';
@@ -27,7 +27,7 @@ export class PostgresFailures implements FailureStore {
       entries: (entries ?? []).map(({ id, at, seen, unwritten }) => ({
         id,
         at,
-        sightings: { ...seen, seen: seen.seen.filter(({ task }) => !unwritten?.includes(task)) },
+        sightings: unwritten ? withoutTasks(seen, unwritten) : seen,
       })),
     };
   }

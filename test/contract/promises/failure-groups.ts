@@ -60,6 +60,21 @@ export function promisesOfFailureGroups(factory: StoreFactory): void {
     expect(groups.find(({ message }) => message === 'broken')).toMatchObject({ count: 1, dead: 1 });
   });
 
+  test('count failures of one call that are alike, and leave out those that are not written', async () => {
+    const worker = await scene.join();
+    await scene.enqueue({}, {}, {}, {});
+    const tasks = await scene.claim(worker, { limit: 4 });
+    const of = tasks.map((claimed, i) => {
+      const lease = i === 1 ? { ...claimed.lease, token: 'forged' } : claimed.lease;
+      return settling({ ...claimed, lease }, retryIn(0), 'gone');
+    });
+    await scene.store.tasks.settle(of);
+    const { entries } = await scene.store.failures.entries(9);
+    expect(entries.flatMap(({ sightings }) => sightings.seen)).toHaveLength(1);
+    const newest = Math.max(...tasks.map(({ lease }) => lease.task));
+    expect(await gathered(scene.store)).toMatchObject([{ count: 3, task: newest }]);
+  });
+
   test('keep nothing of tasks that succeed at their first execution, and stay when their tasks are removed', async () => {
     const worker = await scene.join();
     await scene.store.tasks.settle([settling(await scene.start(worker), succeeded())]);

@@ -1,7 +1,7 @@
 import type { Because } from '../../src/failure/decide.ts';
 import type { FailureGroupState, FailureVerb, RetryHelps } from '../../src/failure/groups.ts';
 import type { FailureKind, Fault } from '../../src/failure/outcome.ts';
-import type { ExecutionEntry } from '../../src/store/store.ts';
+import type { ExecutionEntry, HeldBy } from '../../src/store/store.ts';
 import type { Json, TaskState } from '../../src/task.ts';
 
 // What the pages read of the documents of the API. They are the documents of `--json`, which docs describe; times are RFC 3339.
@@ -37,7 +37,7 @@ export interface TaskJson {
   readonly recoveries: number;
   readonly suspect: boolean;
   readonly reason: string | null;
-  readonly held_by: string | null;
+  readonly held_by: HeldBy | null;
   readonly unreadable: readonly string[];
   readonly running: { readonly worker: string; readonly since: string; readonly cancel_requested: boolean } | null;
 }

@@ -21,7 +21,7 @@ import { announce } from '../shell/announcements.ts';
 
 const RATES = ['1/s', '10/s', '50/s', '100/m', '1000/h'] as const;
 const USUAL = '10/s';
-/** From so many tasks on, their number must be typed. */
+/** For more tasks than this, a person types their number first. */
 const MANY = 1_000;
 const SAMPLE = '5';
 
@@ -29,7 +29,7 @@ const note = signal('');
 const typed = signal('');
 const acceptsDuplicate = signal(false);
 
-/** Puts many ended tasks back: which, what would happen, how fast, and why. */
+/** A form in four steps that starts a redrive: which tasks, what would happen, how fast, and why. */
 export function NewRedrivePage() {
   const { query } = address.value;
   const filter = (query.get('filter') ?? '').trim();
@@ -53,7 +53,7 @@ export function NewRedrivePage() {
 
 type Plan = RedrivePlanDocument['plan'];
 
-/** What it would do now. */
+/** Asks the server what a redrive with this filter and rate would do now. */
 function usePlan(filter: string, rate: string): { readonly plan?: Plan; readonly problem?: Problem } {
   const [found, setFound] = useState<{ readonly of?: string; readonly plan?: Plan; readonly problem?: Problem }>({});
   const question = JSON.stringify({ filter, rate });
@@ -68,7 +68,7 @@ function usePlan(filter: string, rate: string): { readonly plan?: Plan; readonly
       isOld = true;
     };
   }, [question]);
-  // The plan of another filter is no answer to this one.
+  // Until the answer is here, the plan of the filter before is not shown.
   return found.of === question ? found : {};
 }
 

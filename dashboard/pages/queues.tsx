@@ -1,4 +1,6 @@
+import { signal } from '@preact/signals';
 import { printFilter } from '../../src/filter.ts';
+import { QUEUE_ORDERS } from '../../src/task.ts';
 import { plural } from '../../src/views/plural.ts';
 import { visible } from '../../src/views/visible.ts';
 import { addressOf, segment } from '../data/address.ts';
@@ -7,6 +9,7 @@ import { commandFor } from '../data/commands.ts';
 import type { QueueJson, QueuesDocument } from '../data/operating-documents.ts';
 import { useDocument } from '../data/use-document.ts';
 import { type Act, ActButton } from '../parts/act.tsx';
+import { limiting } from '../parts/limit-act.tsx';
 import { Page } from '../parts/page.tsx';
 import { Sign } from '../parts/sign.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
@@ -75,7 +78,13 @@ const COLUMNS: readonly Column<QueueJson>[] = [
   {
     id: 'acts',
     title: 'Actions',
-    cell: (queue) => <ActButton verb="queues" style="quiet framed" act={pausing(queue)} />,
+    cell: (queue) => (
+      <div class="row-acts">
+        <ActButton verb="queues" style="quiet" act={pausing(queue)} />
+        <ActButton verb="queues" style="quiet" act={limiting('queues', queue)} />
+        <ActButton verb="queues" style="quiet" act={ordering(queue)} />
+      </div>
+    ),
   },
 ];
 
@@ -116,6 +125,53 @@ function pausing({ name, paused, ready, running }: QueueJson): Act {
     run: async (note) => {
       await post(`queues/${segment(name)}/${verb}`, note === undefined ? {} : { note });
       return `The queue ${visible(name)} ${paused ? 'goes on' : 'is paused'}.`;
+    },
+  };
+}
+
+const ORDERS: Readonly<Record<(typeof QUEUE_ORDERS)[number], string>> = {
+  fifo: 'the oldest first',
+  lifo: 'the newest first',
+  priority: 'the highest priority first, then the oldest',
+  weighted_random: 'drawn by chance, in proportion to the priority',
+};
+
+function ordering({ name, order, fair }: QueueJson): Act {
+  const chosen = signal<string>(order);
+  const turns = signal(fair);
+  return {
+    title: `Order of the queue ${visible(name)}`,
+    words: (
+      <>
+        <p>
+          Its waiting tasks are put into the order. A program that sets the order when it opens the store sets it again.
+        </p>
+        <label class="field">
+          Which tasks come first
+          <select defaultValue={order} onChange={(event) => (chosen.value = event.currentTarget.value)}>
+            {QUEUE_ORDERS.map((each) => (
+              <option key={each} value={each}>
+                {each.replace('_', ' ')}: {ORDERS[each]}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="check field">
+          <input
+            type="checkbox"
+            defaultChecked={fair}
+            onChange={(event) => (turns.value = event.currentTarget.checked)}
+          />
+          Fair: its sources take turns
+        </label>
+      </>
+    ),
+    does: 'Order',
+    note: 'none',
+    command: commandFor('queues', 'order', name, order),
+    run: async () => {
+      await post(`queues/${segment(name)}/order`, { order: chosen.value, fair: turns.value });
+      return `The queue ${visible(name)} is ${chosen.value.replace('_', ' ')}${turns.value ? ', fair' : ''}.`;
     },
   };
 }

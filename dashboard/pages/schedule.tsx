@@ -3,11 +3,12 @@ import { visible } from '../../src/views/visible.ts';
 import { segment } from '../data/address.ts';
 import type { ScheduleDocument } from '../data/operating-documents.ts';
 import { useDocument } from '../data/use-document.ts';
+import { ActButton } from '../parts/act.tsx';
 import { JsonText } from '../parts/json.tsx';
 import { Facts, Page, Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { DueTime, Time } from '../parts/time.tsx';
-import { LastTask, ScheduleActs, ScheduleSign } from './schedules.tsx';
+import { LastTask, removing, ScheduleActs, ScheduleSign } from './schedules.tsx';
 
 /** One schedule: its next times, and what it enqueues. */
 export function SchedulePage({ name }: { readonly name: string }) {
@@ -22,7 +23,14 @@ export function SchedulePage({ name }: { readonly name: string }) {
           <bdi>{visible(name)}</bdi> {schedule && <ScheduleSign schedule={schedule} />}
         </>
       }
-      actions={schedule && <ScheduleActs schedule={schedule} />}
+      actions={
+        schedule && (
+          <>
+            <ScheduleActs schedule={schedule} />
+            <ActButton verb="schedules" style="quiet" act={removing(schedule)} />
+          </>
+        )
+      }
     >
       <Loaded shown={shown}>
         {({ schedule: of, next }) => (

@@ -1,5 +1,5 @@
 import { visible } from '../../src/views/visible.ts';
-import { segment } from '../data/address.ts';
+import { goTo, segment } from '../data/address.ts';
 import { post } from '../data/api.ts';
 import { commandFor } from '../data/commands.ts';
 import type { ScheduleJson, SchedulesDocument } from '../data/operating-documents.ts';
@@ -134,6 +134,23 @@ function running({ name, type }: ScheduleJson): Act {
     run: async () => {
       const { id, created } = await post<{ id: number; created: boolean }>(`schedules/${segment(name)}/run`, {});
       return created ? `#${id} is enqueued.` : `Nothing is enqueued: #${id} has not ended.`;
+    },
+  };
+}
+
+/** Its page is gone then, so the list is opened. */
+export function removing({ name, origin }: ScheduleJson): Act {
+  return {
+    title: `Remove ${visible(name)}?`,
+    words: `It enqueues nothing more. Its tasks stay. ${origin.by === 'code' ? 'A program that sets it makes it again when it starts.' : 'A worker that reads it from its configuration makes it again.'}`,
+    does: 'Remove',
+    isSevere: true,
+    note: 'none',
+    command: commandFor('schedules', 'remove', name),
+    run: async () => {
+      await post(`schedules/${segment(name)}/remove`, {});
+      goTo('schedules');
+      return `${visible(name)} is removed.`;
     },
   };
 }

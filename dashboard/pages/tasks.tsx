@@ -5,7 +5,7 @@ import type { TaskState } from '../../src/task.ts';
 import { TASK_STATES } from '../../src/task.ts';
 import type { ShownState } from '../../src/views/glyphs.ts';
 import { stateWords } from '../../src/views/glyphs.ts';
-import { summaryOf } from '../../src/views/task-text.ts';
+import { heldSentence, heldWords, summaryOf } from '../../src/views/task-text.ts';
 import { visible } from '../../src/views/visible.ts';
 import { address, addressOf, ask } from '../data/address.ts';
 import { post } from '../data/api.ts';
@@ -77,7 +77,7 @@ const COLUMNS: readonly (Column<ListedTask> & { readonly isUsual?: true })[] = [
 
 const FEW: readonly string[] = ['task', 'state', 'error'];
 
-/** The rows that are marked, of the filter that is shown. */
+/** The marked rows of the list that is shown. */
 const marked = signal<ReadonlyMap<number, ListedTask>>(new Map());
 
 export function TasksPage() {
@@ -86,13 +86,13 @@ export function TasksPage() {
   const before = query.get('before') ?? undefined;
   const use = useListInUse();
   const shown = useDocument<ListDocument>(addressOf('tasks', { filter, before, limit: String(LIMIT) }), use.isInUse);
-  // Marks are of the rows of one filter.
+  // Another filter shows other rows, so nothing is marked then.
   useEffect(() => {
     marked.value = new Map();
   }, [filter]);
   const columns = columnsIn(query.get('columns'));
   const previewed = previewIn(query);
-  // Beside a preview there is room for few.
+  // A preview leaves room for few columns.
   const isNarrow = previewed !== undefined && !query.has('columns');
   const shownColumns = isNarrow ? columns.filter(({ id }) => FEW.includes(id)) : columns;
   useKeys([
@@ -197,10 +197,20 @@ function Attempts({ task }: { readonly task: ListedTask }) {
 }
 
 function When({ task }: { readonly task: ListedTask }) {
-  const { due_at: due, ended_at: ended, running, held_by: heldBy, submitted_at: submitted, state } = task;
+  const {
+    due_at: due,
+    ended_at: ended,
+    running,
+    held_by: heldBy,
+    submitted_at: submitted,
+    state,
+    source,
+    queue,
+  } = task;
+  const seen = { ...(heldBy && { heldBy }), source, queue };
   if (running) return <Time at={running.since} />;
   if (state === 'scheduled' && due) return <DueTime at={due} />;
-  if (heldBy) return <span>held: {heldBy.replaceAll('_', ' ')}</span>;
+  if (heldBy) return <span title={heldSentence(seen)}>waits: {heldWords(seen) || 'no worker'}</span>;
   return <Time at={ended ?? submitted} />;
 }
 
@@ -244,7 +254,7 @@ function StateCounts({ filter }: { readonly filter: string }) {
   );
 }
 
-/** A filter is compared with many tasks at a time. */
+/** A page of answers compares the filter with a limited number of tasks; the next page goes on with older ones. */
 function NotYet({ next }: { readonly next: string }) {
   return (
     <Empty title={`None of the tasks from #${next} on matches.`}>
@@ -384,7 +394,7 @@ function BulkButtons({
   });
 }
 
-/** What has ended or waits for a person goes back at a pace. */
+/** Opens the form of a redrive, which puts ended tasks back at a rate. */
 function Redrive({ filter }: { readonly filter: string }) {
   return (
     <a class="button" href={addressOf('redrives/new', { filter })}>
@@ -404,7 +414,7 @@ function retryHere(document: ListDocument | undefined, again: () => Promise<void
   else announce('Mark rows with x, or go to one with j and k, then press r.');
 }
 
-/** What has succeeded is retried one by one: it would be done a second time. */
+/** Tasks that have succeeded are left out of a retry of many: their work would be done a second time. */
 function isForMany(verb: TaskVerb, state: TaskState): boolean {
   return verbsFor(state).includes(verb) && !(verb === 'retry' && state === 'succeeded');
 }
@@ -444,7 +454,7 @@ function askForMarked(verb: TaskVerb, again: () => Promise<void>): void {
   });
 }
 
-/** All that match at this moment: their numbers are kept, so that what comes later stays as it is. */
+/** Asks the server for the numbers of all tasks that match now, and acts on exactly these: tasks that match later are not changed. */
 async function askForAll(verb: TaskVerb, filter: string, again: () => Promise<void>): Promise<void> {
   let frozen: {
     readonly from: readonly TaskState[];
@@ -455,7 +465,7 @@ async function askForAll(verb: TaskVerb, filter: string, again: () => Promise<vo
   try {
     const asked = address.value;
     frozen = await post('selections', { filter, verb });
-    // Somebody who has gone on to another list is not asked about this one.
+    // The person has opened another list meanwhile: a dialog about this one would confuse.
     if (address.value !== asked) return;
   } catch (error) {
     return announce(error instanceof Error ? error.message : String(error), { isProblem: true });
@@ -486,7 +496,7 @@ async function askForAll(verb: TaskVerb, filter: string, again: () => Promise<vo
   });
 }
 
-/** For more tasks than this a person types their number, as on the command line. */
+/** For more tasks than this, a person types their number first, as on the command line. */
 const MANY = 1_000;
 
 function manyWords(verb: TaskVerb): string {

@@ -11,9 +11,9 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ComponentChildren;
   /** Numbers stand at the right. */
   readonly isNumber?: boolean;
-  /** By what the list is sorted if a reader asks for it. Only for lists that are here as a whole. */
+  /** The value by which a person can sort the list. Only for lists of which the page has all rows. */
   readonly sortedBy?: (row: Row) => number | string;
-  /** Takes the room that is left. */
+  /** Gets the width that the other columns leave. */
   readonly isWide?: boolean;
 }
 
@@ -32,8 +32,8 @@ export interface TableProps<Row> {
 }
 
 /**
- * Rows as a table; on a narrow screen each is a card. The first link of a row is its own: `j` and `k` go from one to the next, Enter
- * opens it, `x` marks its row.
+ * Rows as a table; on a narrow screen each row is a card. `j` and `k` move the focus to the first link of the next or previous row,
+ * Enter opens that link, `x` marks the row.
  */
 export function Table<Row>({ name, columns, rows, idOf, marked, onMark, previewed, onPreview }: TableProps<Row>) {
   const body = useRef<HTMLTableSectionElement>(null);
@@ -71,7 +71,7 @@ export function Table<Row>({ name, columns, rows, idOf, marked, onMark, previewe
             const id = idOf(row);
             const isMarked = marked?.has(id) ?? false;
             return (
-              // Space does the same for the row with the focus.
+              // For the keyboard, Space does what this click does.
               <tr
                 key={id}
                 class={`${isMarked ? 'marked' : ''} ${id === previewed ? 'previewed' : ''}`.trim()}
@@ -101,7 +101,7 @@ export function Table<Row>({ name, columns, rows, idOf, marked, onMark, previewe
   );
 }
 
-/** Not on a link or a button, and no text is being selected. */
+/** Whether a click hit neither a link nor a button nor a field, and no text is selected. */
 function isOnPlainText({ target }: Event): boolean {
   return !(target as Element).closest('a, button, input, label') && getSelection()?.isCollapsed !== false;
 }
@@ -149,7 +149,7 @@ function useRowKeys(
   }: {
     readonly mark: ((index: number, on: boolean) => void) | undefined;
     readonly preview: ((index: number) => void) | undefined;
-    /** The preview is open and goes along. */
+    /** The preview is open: it shows the row to which the focus moves. */
     readonly follows: boolean;
   },
 ): void {
@@ -195,8 +195,8 @@ function useRowKeys(
 }
 
 /**
- * Around a list that is kept up to date: nothing in it moves while a pointer or the keyboard is there. What is newer is shown when the
- * reader leaves it or asks for it. `isInUse` is for `useDocument`.
+ * For a list that is kept up to date: while the pointer or the focus is in it, no row moves. A newer answer is shown when the person
+ * leaves the list or asks for it. Pass `isInUse` to `useDocument`, and `ref` to `LiveList`.
  */
 export function useListInUse() {
   const ref = useRef<HTMLDivElement>(null);
@@ -214,7 +214,7 @@ export function LiveList<Document>({
 }) {
   const left = () => setTimeout(() => !ref.current?.matches(':hover, :focus-within') && shown.showNewer(), 0);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: it only notices that the reader leaves.
+    // biome-ignore lint/a11y/noStaticElementInteractions: it only notices that the pointer or the focus leaves the list.
     <div ref={ref} onMouseLeave={left} onFocusOut={left} class="live-list">
       {shown.hasNewer && (
         <button type="button" class="newer" onClick={shown.showNewer}>

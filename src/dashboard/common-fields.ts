@@ -1,6 +1,6 @@
 import { LONGEST_NOTE, type SeenTask } from '../queue/operate.ts';
 import { TASK_STATES } from '../task.ts';
-import { type Field, numberField, optional, textField } from './fields.ts';
+import { type Field, nullable, numberField, optional, textField } from './fields.ts';
 
 /** Fields that several routes have. */
 
@@ -12,6 +12,12 @@ export const FILTER: Field<string> = textField(
 );
 
 export const NOTE: Field<string | undefined> = optional(textField('a note about why, for the history', LONGEST_NOTE));
+
+/** Of a source or a queue: what both limits are. Null removes one, and one that is left out stays. */
+export const LIMITS = {
+  pace: optional(nullable(textField('how often tasks may start, such as `10/s` or `5000/h`', 100))),
+  concurrency: optional(nullable(numberField('how many may run at the same time', 1))),
+};
 
 export const MAY_REPEAT = 'even if it has succeeded, or may have happened already';
 

@@ -13,9 +13,9 @@ export const PERMISSIONS = {
   redrive: 'start, pause, resume and cancel redrives',
   failures: 'acknowledge, mute, resolve and reopen groups of failures',
   sources: 'hold, release, probe and limit sources',
-  queues: 'pause and resume queues',
+  queues: 'pause, resume, order and limit queues',
   workers: 'end workers',
-  schedules: 'pause, resume and run schedules',
+  schedules: 'pause, resume, run and remove schedules',
 } as const satisfies Record<string, string>;
 
 export type Permission = keyof typeof PERMISSIONS;

@@ -59,7 +59,7 @@ export function heldWords({ heldBy }: Pick<Task, 'heldBy'>): string {
 
 const HELD: Readonly<Record<HeldBy, string>> = {
   source_held: 'source held',
-  breaker: 'outage',
+  breaker: 'source down',
   rate_limit: 'rate limit',
   needs_person: 'source needs a person',
   budget: 'too many retries',
@@ -70,7 +70,12 @@ const HELD: Readonly<Record<HeldBy, string>> = {
 };
 
 /** What holds a ready task for a while, in a sentence; undefined for what soon passes, such as a pace. Safe to print. */
-export function heldSentence({ heldBy, heldFor, source, queue }: Task): string | undefined {
+export function heldSentence({
+  heldBy,
+  heldFor,
+  source,
+  queue,
+}: Pick<Task, 'heldBy' | 'heldFor' | 'source' | 'queue'>): string | undefined {
   const name = visible(source);
   switch (heldBy) {
     case 'source_held':

@@ -75,7 +75,7 @@ test('a source may have any name', async () => {
   expect((await get(`sources/${encodeURIComponent(name)}`)).json.source).toMatchObject({ name, state: 'held' });
 });
 
-test('queues are listed, paused and resumed', async () => {
+test('queues are listed, paused, resumed, ordered and limited', async () => {
   const kit = await open({ tasks: [bill] });
   await kit.holdfast.enqueue(bill, 1, { queue: 'mail' });
   const { get, act } = callsOf(kit.holdfast);
@@ -91,6 +91,24 @@ test('queues are listed, paused and resumed', async () => {
   expect((await act('queues/mail/resume')).json).toMatchObject({ changed: true, queue: { paused: null } });
   expect((await act('queues/mail/resume')).json).toMatchObject({ changed: false });
   expect((await act('queues/none/pause')).status).toBe(404);
+  const ordered = await act('queues/mail/order', { order: 'priority', fair: true });
+  expect(ordered.json).toMatchObject({
+    schema: 'holdfast.queues.order/v1',
+    changed: true,
+    queue: { order: 'priority', fair: true },
+  });
+  expect((await act('queues/mail/order', { fair: false })).json.queue).toMatchObject({
+    order: 'priority',
+    fair: false,
+  });
+  expect((await act('queues/mail/order', { order: 'random' })).status).toBe(400);
+  const limited = await act('queues/mail/limit', { pace: '10/s', concurrency: 4 });
+  expect(limited.json).toMatchObject({ changed: true, queue: { limits: { per_second: 10, concurrency: 4 } } });
+  expect((await act('queues/mail/limit', { pace: null })).json.queue.limits).toMatchObject({
+    per_second: null,
+    concurrency: 4,
+  });
+  expect((await act('queues/none/limit', { concurrency: 1 })).status).toBe(404);
 });
 
 test('workers are listed and ended', async () => {
@@ -106,7 +124,7 @@ test('workers are listed and ended', async () => {
   await worker.stop();
 });
 
-test('schedules are listed with their next times, paused, resumed and run', async () => {
+test('schedules are listed with their next times, paused, resumed, run and removed', async () => {
   const kit = await open({ tasks: [bill] });
   await kit.holdfast.schedules.set('nightly', { task: bill, input: 1, cron: '0 3 * * *' });
   const { get, act } = callsOf(kit.holdfast);
@@ -119,6 +137,8 @@ test('schedules are listed with their next times, paused, resumed and run', asyn
   expect((await act('schedules/nightly/resume')).json.schedule.paused).toBeNull();
   expect((await act('schedules/nightly/run')).json).toMatchObject({ created: true, id: expect.any(Number) });
   expect((await get('schedules/none')).status).toBe(404);
+  expect((await act('schedules/nightly/remove')).json).toMatchObject({ name: 'nightly' });
+  expect((await get('schedules/nightly')).status).toBe(404);
 });
 
 test('a redrive is previewed, started, paused, resumed and cancelled', async () => {

@@ -1,10 +1,10 @@
 import { LONGEST_NOTE } from '../../queue/operate.ts';
 import { planJson, redriveJson } from '../../views/redrive-text.ts';
+import { NOTE } from '../common-fields.ts';
 import { flagField, numberField, optional, textField } from '../fields.ts';
 import { type Route, route } from '../route.ts';
 
 const ID = { id: numberField('the number of a redrive', 1) };
-const NOTE = optional(textField('a note about why', LONGEST_NOTE));
 const SELECTION = {
   filter: textField('which ended tasks, such as `reason:http.* since:2h`; without a state: what is dead', 4_096),
   rate: optional(textField('how fast: `10/s` (default), `100/m`, `5000/h`', 100)),

@@ -1,6 +1,6 @@
-import { LONGEST_NOTE } from '../../queue/operate.ts';
 import { scheduleJson } from '../../views/schedule-text.ts';
-import { optional, textField } from '../fields.ts';
+import { NOTE } from '../common-fields.ts';
+import { textField } from '../fields.ts';
 import { type Route, route } from '../route.ts';
 
 const NAME = { name: textField('the name of a schedule', 255) };
@@ -32,7 +32,7 @@ export const SCHEDULES: readonly Route[] = [
     summary: 'enqueue nothing more until the schedule is resumed',
     needs: 'schedules',
     params: NAME,
-    body: { note: optional(textField('a note about why', LONGEST_NOTE)) },
+    body: { note: NOTE },
     answer: 'schedules.pause',
     run: async ({ holdfast, path: { name }, by }) => ({
       exit: 0,
@@ -61,6 +61,18 @@ export const SCHEDULES: readonly Route[] = [
     run: async ({ holdfast, path: { name } }) => {
       const { id, created } = await holdfast.schedules.run(name);
       return { exit: 0, id, created };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: 'schedules/{name}/remove',
+    summary: 'remove a schedule; its tasks stay',
+    needs: 'schedules',
+    params: NAME,
+    answer: 'schedules.remove',
+    run: async ({ holdfast, path: { name } }) => {
+      await holdfast.schedules.remove(name);
+      return { exit: 0, name };
     },
   }),
 ];

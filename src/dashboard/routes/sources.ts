@@ -10,12 +10,11 @@ import {
   sourceOf,
   sourcesContent,
 } from '../../documents/sources.ts';
-import { LONGEST_NOTE } from '../../queue/operate.ts';
-import { nullable, numberField, optional, textField } from '../fields.ts';
+import { LIMITS, NOTE } from '../common-fields.ts';
+import { numberField, optional, textField } from '../fields.ts';
 import { type Route, route } from '../route.ts';
 
 const SOURCE = textField('the name of a source, such as `imap:INBOX`', 1_000);
-const NOTE = optional(textField('a note about why', LONGEST_NOTE));
 
 export const SOURCES: readonly Route[] = [
   route({
@@ -78,11 +77,7 @@ export const SOURCES: readonly Route[] = [
     summary: 'limit how often the tasks of a source start, and how many run at the same time; null removes a limit',
     needs: 'sources',
     params: { name: SOURCE },
-    body: {
-      pace: optional(nullable(textField('how often tasks may start, such as `10/s` or `5000/h`', 100))),
-      concurrency: optional(nullable(numberField('how many may run at the same time', 1))),
-      note: NOTE,
-    },
+    body: { ...LIMITS, note: NOTE },
     answer: 'sources.limit',
     run: async ({ holdfast, path, by, body: { pace, concurrency } }) => {
       const limits = { ...(pace !== undefined && { pace }), ...(concurrency !== undefined && { concurrency }) };

@@ -16,6 +16,7 @@ import { SchedulePage } from './pages/schedule.tsx';
 import { SchedulesPage } from './pages/schedules.tsx';
 import { SourcePage } from './pages/source.tsx';
 import { SourcesPage } from './pages/sources.tsx';
+import { SystemPage } from './pages/system.tsx';
 import { TaskPage } from './pages/task.tsx';
 import { TasksPage } from './pages/tasks.tsx';
 import { WorkersPage } from './pages/workers.tsx';
@@ -41,6 +42,7 @@ const ROUTES: readonly (readonly [pattern: string, page: (...names: readonly str
   ['schedules/{}', (name = '') => <SchedulePage key={name} name={name} />],
   ['queues', () => <QueuesPage />],
   ['workers', () => <WorkersPage />],
+  ['system', () => <SystemPage />],
 ];
 
 const COMPILED = ROUTES.map(([pattern, page]) => ({

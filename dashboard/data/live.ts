@@ -13,6 +13,8 @@ const RECONNECT_AFTER = 30_000;
 
 /** Grows whenever what is shown may be old. */
 export const changes = signal(0);
+/** Grows when the person has done something on this page: they see what came of it, also in a list that stands still otherwise. */
+export const ownActs = signal(0);
 /** How many changes came while the page is paused. */
 export const missed = signal(0);
 const paused = signal(false);

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, type Problem, problemOf } from './api.ts';
-import { changes } from './live.ts';
+import { changes, ownActs } from './live.ts';
 
 export interface Shown<Document> {
   /** The last answer, also while the next one is awaited. */
@@ -43,6 +43,8 @@ export function useDocument<Document>(
   const askedAt = useRef(0);
   const before = useRef<string>(undefined);
   const version = changes.value;
+  const acts = ownActs.value;
+  const actsBefore = useRef(acts);
 
   const load = async (force: boolean): Promise<void> => {
     if (path === undefined) return;
@@ -78,12 +80,14 @@ export function useDocument<Document>(
 
   useEffect(() => {
     const isNew = before.current !== path;
-    if (!isNew && performance.now() - askedAt.current < atMostEvery) return;
+    const hasActed = actsBefore.current !== acts;
+    actsBefore.current = acts;
+    if (!isNew && !hasActed && performance.now() - askedAt.current < atMostEvery) return;
     askedAt.current = performance.now();
     before.current = path;
     if (isNew) setNewer(undefined);
-    void load(isNew);
-  }, [path, version]);
+    void load(isNew || hasActed);
+  }, [path, version, acts]);
   useEffect(() => () => asked.current?.abort(), []);
 
   return {

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type Problem, problemOf } from '../data/api.ts';
-import { tell } from '../data/live.ts';
+import { ownActs, tell } from '../data/live.ts';
 import { whyNot } from '../data/status.ts';
 import { announce } from '../shell/announcements.ts';
 import { Command } from './copy.tsx';
@@ -80,6 +80,7 @@ function Asked({ act }: { readonly act: Act }) {
     setProblem(undefined);
     try {
       announce(await run(note.trim() === '' ? undefined : note.trim(), accepts));
+      ownActs.value += 1;
       tell();
       dialog.current?.close();
     } catch (error) {

@@ -35,4 +35,5 @@ export const NAVIGATION: readonly Entry[] = [
   { title: 'Queues', path: 'queues', key: 'q', badge: attentionOf('queue_paused'), begins: true },
   { title: 'Workers', path: 'workers', key: 'w', badge: attentionOf('worker_paused', 'no_worker') },
   { title: 'Audit', path: 'audit', key: 'a' },
+  { title: 'System', path: 'system', key: 'y' },
 ];

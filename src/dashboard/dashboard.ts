@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Context, Hono } from 'hono';
+import type { Check } from '../documents/doctor.ts';
 import type { Output } from '../documents/logs.ts';
 import { type InvalidConfigError, InvalidInputError } from '../errors.ts';
 import { checkLog, harmless, type Logger, silent } from '../log.ts';
@@ -59,6 +60,8 @@ export interface InnerOptions extends DashboardOptions {
   readonly refusedConfig?: () => Promise<InvalidConfigError | undefined>;
   /** Reads what is kept of the output of a task's commands, on this machine. */
   readonly outputOf?: (task: number) => Output;
+  /** Looks at the disk of the store and at this process. */
+  readonly machineChecks?: () => readonly Check[];
   /** Besides `hosts` it answers under any IP address. */
   readonly anyAddress?: boolean;
 }
@@ -82,6 +85,7 @@ const OPTIONS = [
   'refusedConfig',
   'anyAddress',
   'outputOf',
+  'machineChecks',
 ];
 
 const API = 'api/v1/';
@@ -106,6 +110,7 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
     refusedConfig,
     anyAddress,
     outputOf,
+    machineChecks,
   } = options as InnerOptions;
   const basePath = basePathFrom(options.basePath);
   const authorize = authorizeFrom(options.authorize);
@@ -114,7 +119,7 @@ export function createDashboard(holdfast: Holdfast, options: DashboardOptions): 
   if (hosts !== undefined) list(hosts, 'hosts', name);
   checkLog(log);
   const commands = { command: command ?? ((words: string) => `holdfast ${words}`) };
-  const site: Site = { holdfast, commands, readOnly, environment, basePath, refusedConfig, outputOf };
+  const site: Site = { holdfast, commands, readOnly, environment, basePath, refusedConfig, outputOf, machineChecks };
   const files = new Pages(pages ?? builtPages());
   const quiet = harmless(log);
   const live = new Live(holdfast);

@@ -1,4 +1,5 @@
 import type { CommandLine } from '../documents/command-line.ts';
+import type { Check } from '../documents/doctor.ts';
 import type { Output } from '../documents/logs.ts';
 import type { InvalidConfigError } from '../errors.ts';
 import type { Holdfast } from '../queue/holdfast.ts';
@@ -15,6 +16,8 @@ export interface Site {
   readonly environment: string | undefined;
   /** Reads what is kept of the output of a task's commands. Undefined where none is kept. */
   readonly outputOf: ((task: number) => Output) | undefined;
+  /** Looks at the machine of this process. Undefined where the store may be on another machine. */
+  readonly machineChecks: (() => readonly Check[]) | undefined;
   /** Such as `/ops/holdfast/`; undefined if nobody said it. */
   readonly basePath: string | undefined;
 }

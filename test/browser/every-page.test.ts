@@ -36,6 +36,7 @@ const PAGES = [
   'queues',
   'workers',
   'audit',
+  'system',
 ] as const;
 
 /** When all that a page asked for is there. */

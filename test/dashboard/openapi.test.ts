@@ -97,7 +97,7 @@ async function walk(holdfast: Awaited<ReturnType<typeof openHoldfast>>): Promise
 
   for (const path of ['me', 'status', 'tasks', 'inbox', 'failures', 'sources', 'queues', 'workers', 'schedules'])
     await read(path);
-  for (const path of ['redrives', 'audit', 'forecast', 'filter/complete']) await read(path);
+  for (const path of ['redrives', 'audit', 'forecast', 'filter/complete', 'doctor', 'db']) await read(path);
   await read('stats', 'stats?since=24h&bin=1h');
   const id = (await get('tasks?filter=state:dead')).json.items[0].id;
   const asks = (await get('inbox')).json.items[0].task.id;
@@ -131,8 +131,11 @@ async function walk(holdfast: Awaited<ReturnType<typeof openHoldfast>>): Promise
   await tell('sources/{name}/probe', 'sources/charge/probe');
   await tell('sources/{name}/release', 'sources/charge/release');
   for (const verb of ['pause', 'resume']) await tell(`queues/{name}/${verb}`, `queues/default/${verb}`);
+  await tell('queues/{name}/order', 'queues/default/order', { order: 'lifo' });
+  await tell('queues/{name}/limit', 'queues/default/limit', { concurrency: 100 });
   await read('schedules/{name}', 'schedules/nightly');
-  for (const verb of ['pause', 'resume', 'run']) await tell(`schedules/{name}/${verb}`, `schedules/nightly/${verb}`);
+  for (const verb of ['pause', 'resume', 'run', 'remove'])
+    await tell(`schedules/{name}/${verb}`, `schedules/nightly/${verb}`);
 
   await read('policies');
   await read('policies/{type}', 'policies/charge');

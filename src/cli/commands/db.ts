@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { storeContent } from '../../documents/store-content.ts';
 import { parseFilter } from '../../filter.ts';
 import type { Operations } from '../../queue/operations.ts';
 import { REMOVABLE_STATES, type RemovableState, type Retention } from '../../retention.ts';
@@ -93,20 +94,18 @@ that were written after the jump. The first due time of a task stays; if it is t
 
 async function describeStore(cli: Cli): Promise<void> {
   return withStore(cli, {}, async (holdfast, location) => {
-    const { kind, schema, durability, driver } = holdfast.describe();
     const { name } = location;
-    const { bytes, free, log, deadRows } = await holdfast.administration.space();
+    const content = await storeContent(holdfast, name);
+    const { bytes, free_bytes: free, log_bytes: log, dead_rows: deadRows } = content;
     const { terminal } = cli;
-    const json = { store: name, kind, schema_version: schema, durability, driver, bytes };
-    const more = { free_bytes: free ?? null, log_bytes: log ?? null, dead_rows: deadRows ?? null };
-    terminal.answer('db', { ...json, ...more }, () => {
+    terminal.answer('db', content, () => {
       terminal.result(`Store       ${visible(name)}`);
       terminal.result(`Size        ${inBytes(bytes)}${free ? `, ${inBytes(free)} of it free` : ''}`);
       if (log) terminal.result(`Log         ${inBytes(log)}`);
       if (deadRows) terminal.result(`Dead rows   ${deadRows}, until PostgreSQL removes them (autovacuum)`);
-      terminal.result(`Schema      ${schema}`);
-      terminal.result(`Durability  ${durability}`);
-      terminal.result(`Driver      ${driver}`);
+      terminal.result(`Schema      ${content.schema_version}`);
+      terminal.result(`Durability  ${content.durability}`);
+      terminal.result(`Driver      ${content.driver}`);
     });
   });
 }

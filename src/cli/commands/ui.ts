@@ -21,6 +21,7 @@ import type { StoreLocation } from '../opening/store-location.ts';
 import { OutputReader } from '../output/output-log.ts';
 import { problemOf, usage } from '../problem.ts';
 import { onInterrupt } from '../terminal/interrupts.ts';
+import { machineChecks } from './doctor.ts';
 
 interface Flags {
   readonly port?: string;
@@ -80,6 +81,7 @@ async function ui(cli: Cli, flags: Flags): Promise<number> {
       command: (words) => cli.command(words),
       log: { ...silent, error: (fields, message) => cli.terminal.warn(unexpectedWords(fields, message)) },
       outputOf: (task) => outputKept(location, task),
+      machineChecks: () => machineChecks(location),
       refusedConfig: async () => (await readConfig(cli))?.refused,
       ...(environment !== undefined && { environment }),
       // Where a token is asked for, any host name is safe: a page of another site does not know the token.

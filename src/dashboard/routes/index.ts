@@ -9,6 +9,7 @@ import { SCHEDULES } from './schedules.ts';
 import { SELECTIONS } from './selections.ts';
 import { SOURCES } from './sources.ts';
 import { STATUS } from './status.ts';
+import { SYSTEM } from './system.ts';
 import { TASKS } from './tasks.ts';
 import { WORKERS } from './workers.ts';
 
@@ -23,6 +24,7 @@ export const ROUTES: readonly Route[] = [
   ...SOURCES,
   ...QUEUES,
   ...WORKERS,
+  ...SYSTEM,
   ...SCHEDULES,
   ...REDRIVES,
   ...POLICIES,

@@ -47,6 +47,7 @@ const STEPS: readonly Step[] = [
   { sql: () => sqlFile('tables/029-events'), leastWriter: 1 },
   { sql: () => sqlFile('tables/030-counter-days'), leastWriter: 1 },
   { sql: () => sqlFile('tables/031-counter-days-again'), leastWriter: 1 },
+  { sql: () => sqlFile('tables/032-bodies-stay'), leastWriter: 1 },
 ];
 
 export const SCHEMA = STEPS.length;

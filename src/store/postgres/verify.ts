@@ -8,7 +8,8 @@ const INVARIANTS: Readonly<Record<string, string>> = {
     SELECT id FROM (SELECT id FROM $.live UNION ALL SELECT id FROM $.ended UNION ALL SELECT id FROM $.succeeded) p
     GROUP BY id HAVING count(*) > 1`,
   'has a place but no payload, or the other way round': `
-    SELECT id FROM $.live FULL JOIN $.bodies USING (id) WHERE (live.class IS NULL) <> (bodies.payload IS NULL)`,
+    SELECT id FROM (SELECT id, class FROM $.live UNION ALL SELECT id, class FROM $.succeeded WHERE payload IS NULL) p
+      FULL JOIN $.bodies USING (id) WHERE (p.class IS NULL) <> (bodies.payload IS NULL)`,
   'stands in a lane of another class, source or track': `
     SELECT t.id FROM $.live t JOIN $.bodies b ON b.id = t.id LEFT JOIN $.lanes l ON l.id = t.lane WHERE t.state = 'ready'
       AND (l.id IS NULL OR l.class <> t.class OR l.source <> b.source OR CASE WHEN t.suspect THEN

@@ -8,7 +8,8 @@ BEGIN
   past AS (SELECT * FROM well UNION ALL SELECT * FROM ill),
   wide AS (
     INSERT INTO bodies (id, source, priority, submitted_at, created_at, key, unique_key, unique_while, policy, payload)
-    SELECT id, source, priority, submitted_at, created_at, key, unique_key, unique_while, policy, payload FROM past)
+    -- The others still have theirs.
+    SELECT id, source, priority, submitted_at, created_at, key, unique_key, unique_while, policy, payload FROM past WHERE payload IS NOT NULL)
   INSERT INTO live (id, class, state, order_key, seq, run_at, deadline, idempotent, unique_while, since, executions, round_base)
   SELECT p.id, p.class, 'scheduled', order_key(q.ordering, p.priority, p.submitted_at, q.last_key),
     CASE WHEN q.ordering = 'lifo' THEN -p.id ELSE p.id END, p_now,

@@ -46,19 +46,13 @@ BEGIN
     -- Not a join: if `live` was nearly empty when it was planned, the plan would read all of `live` from then on.
     DELETE FROM live l WHERE l.id = ANY(p_ids) AND l.token = p_tokens[width_bucket(l.id, p_ids)]
       AND l.executions = 1 AND l.unique_while IS DISTINCT FROM 'unfinished' AND l.in_group IS NULL AND l.id <> ALL(p_differing)
-    RETURNING l.id, l.class, l.token, l.run_at, l.deadline, l.idempotent, l.charged, l.deferrals, l.error,
-      p_results[width_bucket(l.id, p_ids)] AS result),
-  wide AS (
-    DELETE FROM bodies b USING gone l WHERE b.id = l.id
-    RETURNING l.id, l.class, b.source, l.token, l.result, b.priority, b.submitted_at,
-      b.created_at, l.run_at, l.deadline, l.idempotent, b.key, b.unique_key, b.unique_while, b.policy, b.payload,
-        l.charged, l.deferrals, l.error),
+    RETURNING l.id, l.class, l.token, l.run_at, l.deadline, l.idempotent, l.charged, l.deferrals, l.error),
   kept AS (
     INSERT INTO succeeded (id, class, source, state, since, token, result, priority, submitted_at, created_at, run_at, deadline,
-      idempotent, key, unique_key, unique_while, policy, payload, executions, charged, deferrals, error)
-    SELECT id, class, source, 'succeeded', p_now, token, result, priority, submitted_at, created_at, run_at, deadline,
-      idempotent, key,
-      unique_key, unique_while, policy, payload, 1, charged, deferrals, error FROM wide
+      idempotent, key, unique_key, unique_while, policy, executions, charged, deferrals, error)
+    SELECT l.id, l.class, b.source, 'succeeded', p_now, l.token, p_results[width_bucket(l.id, p_ids)], b.priority, b.submitted_at,
+      b.created_at, l.run_at, l.deadline, l.idempotent, b.key, b.unique_key, b.unique_while, b.policy, 1, l.charged, l.deferrals, l.error
+    FROM gone l JOIN bodies b ON b.id = l.id
     RETURNING id)
   SELECT array_agg(id) INTO settled FROM kept;
   IF cardinality(settled) = cardinality(p_ids) THEN RETURN '{}'; END IF;

@@ -22,6 +22,7 @@ import { promisesOfSchedules } from './promises/schedules.ts';
 import { promisesOfSettling } from './promises/settling.ts';
 import { promisesOfSourceStates } from './promises/source-states.ts';
 import { promisesOfSources } from './promises/sources.ts';
+import { promisesOfStartingAtOnce } from './promises/starting-at-once.ts';
 import { promisesOfTime } from './promises/time.ts';
 import { promisesOfUniqueKeys } from './promises/unique.ts';
 import { promisesOfUpkeep } from './promises/upkeep.ts';
@@ -35,6 +36,7 @@ export function describeStore(name: string, factory: StoreFactory): void {
     describe('unique keys', () => promisesOfUniqueKeys(factory));
     describe('groups', () => promisesOfGroups(factory));
     describe('claiming', () => promisesOfClaiming(factory));
+    describe('a claim in the transaction of an enqueue', () => promisesOfStartingAtOnce(factory));
     describe('fairness', () => promisesOfFairness(factory));
     describe('claims', () => promisesOfMeetingClaims(factory));
     describe('settling', () => promisesOfSettling(factory));

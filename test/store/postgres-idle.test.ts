@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { openWith } from '../../src/queue/open.ts';
 import { type PostgresOptions, postgres } from '../../src/store/postgres/index.ts';
 import { defineTask } from '../../src/worker/define-task.ts';
-import { claimRequest, LEASE, newTask } from '../contract/scene.ts';
+import { claimRequest, LEASE, newTask, settlement, succeeded } from '../contract/scene.ts';
 import { virtualWorld } from '../contract/virtual-world.ts';
 import { ask } from '../postgres/ask.ts';
 import { openDatabases, type TestDatabase, type TestDatabases } from '../postgres/databases.ts';
@@ -171,6 +171,27 @@ test('an idle worker of the same process claims a task in the transaction that e
   // The worker is told of what its claim left.
   expect(claims.length).toBeGreaterThan(1);
   expect(later?.created).toBe(true);
+  await store.upkeep.close();
+});
+
+test('a task that an idle worker starts in the transaction that enqueues it is not put into a lane', async () => {
+  const world = virtualWorld();
+  const store = await postgres(database.directUrl, { listen: false }).open(world);
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  await store.tasks.enqueue([newTask()]);
+  const claim = async () => (await store.tasks.claim(claimRequest(worker))).tasks;
+  await store.tasks.settle((await claim()).map((claimed) => settlement(claimed, succeeded())));
+  // The lane is kept for 10 s after its last task.
+  world.clock.advance(11_000);
+  expect(await claim()).toEqual([]);
+  let claiming: ReturnType<typeof claim> | undefined;
+  const stop = store.upkeep.onNews(() => {
+    claiming ??= claim();
+  });
+  const [receipt] = await store.tasks.enqueue([newTask()]);
+  stop();
+  expect((await claiming)?.map(({ lease }) => lease.task)).toEqual([receipt?.id]);
+  expect(await ask(database.directUrl, 'SELECT active FROM holdfast.lanes')).toEqual([{ active: false }]);
   await store.upkeep.close();
 });
 

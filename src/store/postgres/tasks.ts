@@ -139,7 +139,7 @@ interface RenewAnswer {
 /** The functions that are called with a claim, and their answers. */
 interface Beside {
   readonly settle: SettleAnswer;
-  readonly enqueue_tasks: EnqueueAnswer;
+  readonly enqueue_and_claim: EnqueueAnswer;
 }
 
 export type ReceiptRow = [id: number, created: boolean, replaced?: number | null, state?: TaskState | null];
@@ -161,6 +161,8 @@ export class PostgresTasks implements TaskStore {
   readonly #workers = new Map<number, { readonly token: string; seen?: string }>();
   /** The queues, types, categories and needs that the database knows: once it does, it does for good. */
   readonly #knownKinds = new Set<string>();
+  /** The workers whose last claim got as many tasks as they asked for. More tasks than they ask for may be ready. */
+  readonly #full = new Set<number>();
   readonly #groupPatience: Milliseconds;
   #rotation = 0;
 
@@ -268,6 +270,8 @@ export class PostgresTasks implements TaskStore {
     const asked = this.#asked(request);
     const claim =
       (await this.#enqueueAndClaim(request.worker, asked)) ?? (await this.#claimPastEmptyLanes(request, asked));
+    if (claim.tasks.length < request.limit) this.#full.delete(request.worker);
+    else this.#full.add(request.worker);
     if (!claim.expired) return { ...claim, expired: [] };
     const expired = await this.#takeOver(request.worker, undefined, MOST_EXPIRED);
     return { ...(await this.#claimPastEmptyLanes(request, { ...asked, late: true })), expired };
@@ -321,7 +325,7 @@ export class PostgresTasks implements TaskStore {
     return this.#enqueues.shared(async (batches) => {
       const given = withPayloadsApart(batches.flatMap(({ items }) => items));
       const values = enqueueValues(given, this.#groupPatience);
-      const answered = await this.#withClaim('enqueue_tasks', values, this.#enqueues, batches, worker, asked);
+      const answered = await this.#withClaim('enqueue_and_claim', values, this.#enqueues, batches, worker, asked);
       if (!answered) return undefined;
       const claim = await this.#claimFrom(answered.token, answered.claim);
       const { receipts, woke } = answered.first;
@@ -344,8 +348,12 @@ export class PostgresTasks implements TaskStore {
   ): Promise<{ readonly token: string; readonly first: Beside[Name]; readonly claim: ClaimAnswer } | undefined> {
     const { functions } = this.#parts.database;
     const places = values.map((_, i) => `$${i + 1}`);
-    const claim = `${functions}.claim($${values.length + 1},$${values.length + 2})`;
-    const text = `SELECT json_build_array(${functions}.${name}(${places}),${claim})::text AS answer`;
+    const request = [`$${values.length + 1}`, `$${values.length + 2}`];
+    const both =
+      name === 'settle'
+        ? `json_build_array(${functions}.settle(${places}),${functions}.claim(${request}))`
+        : `${functions}.${name}(${[...places, ...request]})`;
+    const text = `SELECT ${both}::text AS answer`;
     try {
       const { token, value } = await this.#leasing(`claim ${worker}`, (own, again, onAgain) =>
         this.#parts.database.ask<[Beside[Name], ClaimAnswer]>(
@@ -375,7 +383,8 @@ export class PostgresTasks implements TaskStore {
   }
 
   #asked({ ahead, ...request }: ClaimRequest): object {
-    return { ...request, ahead: ahead?.limit, aheadTypes: ahead?.types, rotation: this.#rotation++ % 1_000_000 };
+    const few = !this.#full.has(request.worker) && !request.only && request.except.length === 0 && request.limit > 0;
+    return { ...request, few, ahead: ahead?.limit, aheadTypes: ahead?.types, rotation: this.#rotation++ % 1_000_000 };
   }
 
   async renew(
@@ -508,6 +517,7 @@ export class PostgresTasks implements TaskStore {
   async leave(worker: number): Promise<void> {
     await this.#parts.database.call('leave', [worker]);
     this.#workers.delete(worker);
+    this.#full.delete(worker);
     this.#parts.pendingLeaves.delete(worker);
     this.#parts.notify('work');
     this.#parts.notifyOthers('workers');

@@ -40,6 +40,10 @@ DECLARE
   has_long_lease boolean;
   opens_at bigint;
 BEGIN
+  IF (p_request ->> 'few')::boolean AND NOT (p_request ->> 'again')::boolean THEN
+    tasks := claim_few(p_request, p_token, now_);
+    IF tasks IS NOT NULL THEN RETURN tasks; END IF;
+  END IF;
   -- The same as `has_limits`, because the call of a function would take as long as the rest of the claim.
   SELECT EXISTS (SELECT 1 FROM source_states) OR EXISTS (SELECT 1 FROM sources WHERE until IS NOT NULL)
     OR EXISTS (SELECT 1 FROM lanes WHERE active AND track IN (1, 4))

@@ -26,8 +26,9 @@ async function load(): Promise<void> {
   asked = new AbortController();
   const { signal } = asked;
   try {
-    me.value ??= await get<MeDocument>('me');
-    const now = await get<StatusDocument>('status', signal);
+    // Both at the same time, so that the first view waits for one answer only.
+    const [who, now] = await Promise.all([me.value ?? get<MeDocument>('me'), get<StatusDocument>('status', signal)]);
+    me.value ??= who;
     if (signal.aborted) return;
     status.value = now;
     trouble.value = undefined;

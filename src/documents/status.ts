@@ -85,8 +85,11 @@ export async function seenStatus(
   refused: InvalidConfigError | undefined,
   patient: boolean,
 ): Promise<SeenStatus> {
-  const [counts, workers, now] = [await holdfast.counts(), await holdfast.workers(), holdfast.now()];
+  const now = holdfast.now();
   const { administration } = holdfast;
+  // Counting takes the longest in a large store. PostgreSQL reads the rest meanwhile, on another connection.
+  const [counts, rest] = await Promise.all([holdfast.counts(), seenBesides(commands, holdfast, now)]);
+  const { workers, clock, behind, redrives, oldest } = rest;
   const alive = workers.filter(({ keepsTasks }) => keepsTasks);
   const missed = counts.due > 0 ? await administration.withoutWorker(MOST_LOOKED_AT) : [];
   const working = alive.filter(worksAll);
@@ -94,18 +97,29 @@ export async function seenStatus(
   const programs = await programsOf(holdfast, byType(ofType), now);
   const attention = [
     ...refusedConfig(commands, refused),
-    ...clocks(commands, await administration.clock()),
+    ...clocks(commands, clock),
     ...(await attentionFrom(commands, holdfast, counts)),
     ...unclaimed(commands, counts, working.length > 0, programs),
     ...lacking(commands, working, missed),
     ...(await lapsed(commands, holdfast, counts, alive)),
-    ...(await heldBack(commands, holdfast, now)),
+    ...behind,
     ...paused(commands, alive, now),
     ...differing(commands, alive, now, patient),
-    ...(await stoppedRedrives(commands, holdfast, now)),
+    ...redrives,
   ];
-  const oldest = { ready: await administration.oldestReady(), running: await administration.oldestRunning() };
   return { counts, workers, alive, attention, oldest, now };
+}
+
+/** What is read without the counts, one after the other. */
+async function seenBesides(commands: CommandLine, holdfast: Operations, now: number) {
+  const { administration } = holdfast;
+  return {
+    workers: await holdfast.workers(),
+    clock: await administration.clock(),
+    behind: await heldBack(commands, holdfast, now),
+    redrives: await stoppedRedrives(commands, holdfast, now),
+    oldest: { ready: await administration.oldestReady(), running: await administration.oldestRunning() },
+  };
 }
 
 /**

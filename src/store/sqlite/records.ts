@@ -436,8 +436,10 @@ const OLDEST_READY = `
     SELECT q.id, (SELECT order_key FROM hf_active a WHERE a.class = c.id AND a.track = t.value ORDER BY order_key LIMIT 1)
     FROM hf_queues q JOIN hf_classes c ON c.queue = q.id, json_each('${JSON.stringify(Object.values(TRACK))}') t WHERE NOT q.fair
     UNION ALL
-    SELECT q.id, (SELECT min(order_key) FROM hf_ready r WHERE r.lane = l.id)
-    FROM hf_restricted s JOIN hf_lanes l ON l.source = s.source JOIN hf_classes c ON c.id = l.class JOIN hf_queues q ON q.id = c.queue
+    SELECT q.id, m.since
+    FROM (SELECT l.class, min((SELECT order_key FROM hf_ready r WHERE r.lane = l.id ORDER BY order_key LIMIT 1)) AS since
+      FROM hf_restricted s CROSS JOIN hf_lanes l ON l.source = s.source GROUP BY l.class) m
+    JOIN hf_classes c ON c.id = m.class JOIN hf_queues q ON q.id = c.queue
     WHERE NOT q.fair
     UNION ALL
     SELECT q.id, (SELECT min(order_key) FROM hf_ready r WHERE r.lane = l.id)

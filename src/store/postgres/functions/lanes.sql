@@ -239,9 +239,9 @@ CREATE FUNCTION first_key(p_lane bigint) RETURNS double precision LANGUAGE sql S
   SELECT order_key FROM live WHERE lane = p_lane AND state = 'ready' ORDER BY order_key, seq LIMIT 1
 $$;
 
--- Since when the oldest ready task of each fifo queue waits. The rank of an active lane is never above the key of its first task, so of
--- the lanes of a class and track only those up to the first with a task are read. In a fair queue the rank is a turn: then each active
--- lane is read. An inactive lane has tasks only if its source has a state or is held.
+-- Since when the oldest ready task of each fifo queue waits that is in an active lane. The rank of an active lane is never above the key
+-- of its first task, so of the lanes of a class and track only those up to the first with a task are read. In a fair queue the rank is a
+-- turn: then each active lane is read.
 CREATE FUNCTION oldest_ready() RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (WITH found (queue, since) AS (
@@ -255,10 +255,7 @@ BEGIN
     WHERE q.ordering = 'fifo' AND NOT q.fair
     UNION ALL
     SELECT q.id, first_key(l.id) FROM queues q JOIN classes c ON c.queue = q.id JOIN lanes l ON l.class = c.id AND l.active
-    WHERE q.ordering = 'fifo' AND q.fair
-    UNION ALL
-    SELECT q.id, first_key(l.id) FROM (SELECT name FROM source_states UNION SELECT name FROM sources) s JOIN lanes l ON l.source = s.name AND NOT l.active
-    JOIN classes c ON c.id = l.class JOIN queues q ON q.id = c.queue WHERE q.ordering = 'fifo')
+    WHERE q.ordering = 'fifo' AND q.fair)
   SELECT json_agg(json_build_object('queue', s.name, 'since', s.since) ORDER BY s.name COLLATE "C")
   FROM (SELECT q.name, min(f.since) AS since FROM found f JOIN queues q ON q.id = f.queue WHERE f.since IS NOT NULL GROUP BY q.name) s);
 END $$;

@@ -28,6 +28,8 @@ export interface Place {
   /** When it last started in its present round; null if it has not. */
   readonly ranAt: number | null;
   readonly needsToken: boolean;
+  /** Whether its last execution had a reason, so that it is retried. */
+  readonly hasFailed: boolean;
 }
 
 /** Which lanes of a source are not in `hf_active`, because their tasks may not start now. From `hf_restricted`. */

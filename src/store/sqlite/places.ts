@@ -50,8 +50,11 @@ export class Places {
   enter(from: TaskState | 'new', place: Place, runAt: number, deadline: number | null, now: number): TaskState {
     const to = runAt > now ? 'scheduled' : 'ready';
     mustBeLegal(from, to);
-    if (to === 'scheduled') this.#sql.run('INSERT INTO hf_scheduled (run_at, id) VALUES (?, ?)', runAt, place.id);
-    else this.#lanes.add(place);
+    if (to === 'ready') this.#lanes.add(place);
+    else {
+      const failed = place.hasFailed ? 1 : 0;
+      this.#sql.run('INSERT INTO hf_scheduled (run_at, id, failed) VALUES (?, ?, ?)', runAt, place.id, failed);
+    }
     if (deadline !== null) this.#sql.run('INSERT INTO hf_deadlines (deadline, id) VALUES (?, ?)', deadline, place.id);
     return to;
   }
@@ -166,12 +169,17 @@ export function placeOf(
 }
 
 /** The values of a task that has never run. */
-export const NO_PAST = { lostInARow: 0, ranAt: null, needsToken: false } as const;
+export const NO_PAST = { lostInARow: 0, ranAt: null, needsToken: false, hasFailed: false } as const;
 
 /** The values that come from its executions. */
-export function pastOf(facts: FactsRow | undefined): Pick<Place, 'lostInARow' | 'ranAt' | 'needsToken'> {
+export function pastOf(facts: FactsRow | undefined): Pick<Place, keyof typeof NO_PAST> {
   if (!facts) return NO_PAST;
-  return { lostInARow: facts.suspect, ranAt: facts.last_started_at, needsToken: facts.needs_token === 1 };
+  return {
+    lostInARow: facts.suspect,
+    ranAt: facts.last_started_at,
+    needsToken: facts.needs_token === 1,
+    hasFailed: facts.reason !== null,
+  };
 }
 
 /** A state change that is not in the table of transitions is a bug, and is not written. */

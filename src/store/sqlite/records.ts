@@ -207,34 +207,39 @@ export class SqliteRecords implements Records {
   }
 
   totals(): Promise<Counts['byState']> {
-    return this.#read(totalsIn);
+    return this.#read((sql) =>
+      atOneMoment(sql, () => {
+        const scheduled = sql.column<number>('SELECT count(*) FROM hf_scheduled')[0] as number;
+        // The index on states does not contain succeeded tasks, which are most of them.
+        const others = sql.all<{ state: TaskState; n: number }>(
+          "SELECT state, count(*) AS n FROM hf_resting WHERE state <> 'succeeded' GROUP BY state",
+        );
+        return byStateOf(sql, scheduled, others);
+      }),
+    );
   }
 
   counts(): Promise<Counts> {
-    return this.#read((sql) => {
-      const now = this.#now();
-      const number = (text: string, ...values: unknown[]) => sql.get<{ n: number }>(text, ...values)?.n ?? 0;
-      const byState = totalsIn(sql);
-      const overdue = number('SELECT count(*) AS n FROM hf_scheduled WHERE run_at <= ?', now);
-      const next = sql.get<{ run_at: number }>(
-        `SELECT run_at FROM hf_scheduled WHERE run_at < ${WHEN_GROUP_ENDS} ORDER BY run_at LIMIT 1`,
-      );
-      return {
-        byState,
-        retrying: number(
-          'SELECT count(*) AS n FROM hf_scheduled s JOIN hf_facts f ON f.task = s.id AND f.reason IS NOT NULL',
-        ),
-        due: byState.ready + overdue,
-        byReason: sql.all<{ state: TaskState; reason: string; count: number }>(
-          // In the order of the index, so that nothing is sorted.
-          `SELECT state, coalesce(reason, 'unknown') AS reason, sum(n) AS count FROM (
-             SELECT state, reason, count(*) AS n FROM hf_resting
-             WHERE state <> 'succeeded' AND state IN ('needs_manual', 'dead') GROUP BY state, reason)
-           GROUP BY 1, 2 ORDER BY 1 DESC, 3 DESC, 2`,
-        ),
-        ...(next && { nextDueAt: next.run_at }),
-      };
-    });
+    return this.#read((sql) =>
+      atOneMoment(sql, () => {
+        const { scheduled, retrying } = scheduledIn(sql);
+        const others = sql.all<{ state: TaskState; reason: string | null; n: number }>(
+          "SELECT state, reason, count(*) AS n FROM hf_resting WHERE state <> 'succeeded' GROUP BY state, reason",
+        );
+        const byState = byStateOf(sql, scheduled, others);
+        const [overdue = 0] = sql.column<number>('SELECT count(*) FROM hf_scheduled WHERE run_at <= ?', this.#now());
+        const [next] = sql.column<number>(
+          `SELECT run_at FROM hf_scheduled WHERE run_at < ${WHEN_GROUP_ENDS} ORDER BY run_at LIMIT 1`,
+        );
+        return {
+          byState,
+          retrying,
+          due: byState.ready + overdue,
+          byReason: byReasonOf(others),
+          ...(next !== undefined && { nextDueAt: next }),
+        };
+      }),
+    );
   }
 
   counterPeriods(since: number): Promise<Counters<CountedPeriods>> {
@@ -517,21 +522,69 @@ interface FactsSource {
   readonly cancel: number | null;
 }
 
-function totalsIn(sql: Sql): Record<TaskState, number> {
-  const number = (table: string) => sql.column<number>(`SELECT count(*) FROM ${table}`)[0] ?? 0;
-  const byState = Object.fromEntries(TASK_STATES.map((state) => [state, 0])) as Record<TaskState, number>;
-  byState.scheduled = number('hf_scheduled');
-  byState.ready = number('hf_ready');
-  byState.running = number('hf_running');
-  byState.succeeded = number('hf_resting');
-  // The index on states does not contain succeeded tasks, which are most of them.
-  for (const { state, n } of sql.all<{ state: TaskState; n: number }>(
-    "SELECT state, count(*) AS n FROM hf_resting WHERE state <> 'succeeded' GROUP BY state",
-  )) {
-    byState[state] = n;
-    byState.succeeded -= n;
+/** Runs reads of what one moment has: what others commit meanwhile is not seen. */
+function atOneMoment<T>(sql: Sql, read: () => T): T {
+  sql.run('BEGIN');
+  try {
+    return read();
+  } finally {
+    sql.run('COMMIT');
   }
+}
+
+/** How many tasks are scheduled, and how many of them have failed before. */
+function scheduledIn(sql: Sql): { readonly scheduled: number; readonly retrying: number } {
+  const { scheduled, failed, known } = sql.get<{ scheduled: number; failed: number; known: number }>(
+    'SELECT count(*) AS scheduled, coalesce(sum(failed), 0) AS failed, count(failed) AS known FROM hf_scheduled',
+  ) as { scheduled: number; failed: number; known: number };
+  if (known === scheduled) return { scheduled, retrying: failed };
+  // A program of the version before, which was open already when the table got this column, does not write it.
+  const [more = 0] = sql.column<number>(
+    'SELECT count(*) FROM hf_scheduled s CROSS JOIN hf_facts f ON f.task = s.id WHERE s.failed IS NULL AND f.reason IS NOT NULL',
+  );
+  return { scheduled, retrying: failed + more };
+}
+
+/**
+ * The numbers of tasks by state. `others`: tasks at rest that have not succeeded. Those that have succeeded are not counted, but are what is
+ * left of all: ids are given without a gap, and each removed task is counted.
+ */
+function byStateOf(
+  sql: Sql,
+  scheduled: number,
+  others: readonly { readonly state: TaskState; readonly n: number }[],
+): Record<TaskState, number> {
+  const byState = Object.fromEntries(TASK_STATES.map((state) => [state, 0])) as Record<TaskState, number>;
+  const { all, ready, running } = sql.get<{ all: number; ready: number; running: number }>(
+    `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'hf_tasks'), 0) - (SELECT tasks FROM hf_removed) AS "all",
+       (SELECT count(*) FROM hf_ready) AS ready, (SELECT count(*) FROM hf_running) AS running`,
+  ) as { all: number; ready: number; running: number };
+  Object.assign(byState, { scheduled, ready, running });
+  for (const { state, n } of others) byState[state] += n;
+  byState.succeeded = all - Object.values(byState).reduce((sum, n) => sum + n, 0);
   return byState;
+}
+
+/** The tasks that need a person or are dead, by reason: the most frequent first. */
+function byReasonOf(
+  others: readonly { readonly state: TaskState; readonly reason: string | null; readonly n: number }[],
+): Counts['byReason'] {
+  const named = others.flatMap(({ state, reason, n }) =>
+    state === 'needs_manual' || state === 'dead' ? [{ state, reason: reason ?? 'unknown', count: n }] : [],
+  );
+  // A task without a reason is counted as if it was unknown.
+  const byName = new Map<string, (typeof named)[number]>();
+  for (const one of named) {
+    const name = `${one.state} ${one.reason}`;
+    byName.set(name, { ...one, count: one.count + (byName.get(name)?.count ?? 0) });
+  }
+  return [...byName.values()].sort(
+    (a, b) => inOrder(b.state, a.state) || b.count - a.count || inOrder(a.reason, b.reason),
+  );
+}
+
+function inOrder(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function selected(sql: Sql, { states, ...filter }: TaskFilter, slice: Slice): Selected {

@@ -596,6 +596,18 @@ INSERT INTO hf_counter_days (at, counted_as, count, first_at)
   GROUP BY day, counted_as;
 `;
 
+/**
+ * What is counted without reading all rows: how many tasks were removed, so that there are as many tasks as ids were given less these; and
+ * whether a scheduled task has failed before (NULL: a program of the version before wrote it, so its facts say it).
+ */
+const COUNTED = `
+CREATE TABLE hf_removed (tasks INTEGER NOT NULL) STRICT;
+INSERT INTO hf_removed SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'hf_tasks'), 0) - (SELECT count(*) FROM hf_tasks);
+CREATE TRIGGER hf_task_removed AFTER DELETE ON hf_tasks BEGIN UPDATE hf_removed SET tasks = tasks + 1; END;
+ALTER TABLE hf_scheduled ADD COLUMN failed INTEGER;
+UPDATE hf_scheduled SET failed = EXISTS (SELECT 1 FROM hf_facts f WHERE f.task = hf_scheduled.id AND f.reason IS NOT NULL);
+`;
+
 /** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS
@@ -667,6 +679,7 @@ const STEPS: readonly string[] = [
   REASONS,
   COUNTER_DAYS,
   SUMMED_BY_TRIGGERS,
+  COUNTED,
 ];
 
 export const SCHEMA = STEPS.length;

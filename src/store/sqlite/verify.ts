@@ -19,6 +19,11 @@ const INVARIANTS: Readonly<Record<string, string>> = {
   'is scheduled at another time than is remembered': `
     SELECT s.id FROM hf_scheduled s JOIN hf_tasks t ON t.id = s.id LEFT JOIN hf_facts f ON f.task = s.id
     WHERE s.run_at <> coalesce(f.run_at, t.run_at)`,
+  'is scheduled as one that has failed but has not, or the other way round': `
+    SELECT s.id FROM hf_scheduled s LEFT JOIN hf_facts f ON f.task = s.id WHERE s.failed <> (f.reason IS NOT NULL)`,
+  'is the last one, and those before it are neither all there nor counted as removed': `
+    SELECT seq AS id FROM sqlite_sequence WHERE name = 'hf_tasks'
+    AND seq <> (SELECT tasks FROM hf_removed) + (SELECT count(*) FROM hf_tasks)`,
   'stands in a lane of another class, source or track': `
     SELECT t.id FROM hf_ready r JOIN hf_lanes l ON l.id = r.lane JOIN hf_tasks t ON t.id = abs(r.seq)
     LEFT JOIN hf_facts f ON f.task = t.id

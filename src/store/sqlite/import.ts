@@ -51,11 +51,14 @@ export class Importing {
   }
 
   /** A new task waits. A task that did not wait in the other queue leaves this place again. */
-  #stand({ id, task: { stands } }: Arrival): TaskState {
+  #stand({ id, task }: Arrival): TaskState {
+    const { stands } = task;
     const found = this.#places.find(id) as Found;
     const to = stands === 'waiting' ? found.state : stands;
     mustBeLegal('elsewhere', to);
     if (stands !== 'waiting') this.#places.leave(found);
+    else if (to === 'scheduled' && isRemembered(task) && importedCounts(task).reason !== null)
+      this.#places.noteFailed(found);
     return to;
   }
 }

@@ -65,6 +65,11 @@ export class Places {
     this.#lanes.addSeries(first, count);
   }
 
+  /** A scheduled task gets facts that say that it has failed before. */
+  noteFailed(found: Found): void {
+    this.#sql.run('UPDATE hf_scheduled SET failed = 1 WHERE run_at = ? AND id = ?', dueAt(found), found.row.id);
+  }
+
   /** Removes a waiting task; does nothing for any other task. */
   leave(found: Found): void {
     const { row, state } = found;

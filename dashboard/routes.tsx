@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { nameInPath } from '../src/path-segment.ts';
 import { AuditPage } from './pages/audit.tsx';
+import { EventsPage } from './pages/events.tsx';
 import { FailureGroupPage } from './pages/failure-group.tsx';
 import { FailuresPage } from './pages/failures.tsx';
 import { ForecastPage } from './pages/forecast.tsx';
@@ -38,6 +39,7 @@ const ROUTES: readonly (readonly [pattern: string, page: (...names: readonly str
   ['policies/{}', (type = '') => <PolicyPage key={type} type={type} />],
   ['forecast', () => <ForecastPage />],
   ['audit', () => <AuditPage />],
+  ['events', () => <EventsPage />],
   ['schedules', () => <SchedulesPage />],
   ['schedules/{}', (name = '') => <SchedulePage key={name} name={name} />],
   ['queues', () => <QueuesPage />],

@@ -34,6 +34,7 @@ export const NAVIGATION: readonly Entry[] = [
   { title: 'Schedules', path: 'schedules', key: 'e' },
   { title: 'Queues', path: 'queues', key: 'q', badge: attentionOf('queue_paused'), begins: true },
   { title: 'Workers', path: 'workers', key: 'w', badge: attentionOf('worker_paused', 'no_worker') },
+  { title: 'Events', path: 'events', key: 'v' },
   { title: 'Audit', path: 'audit', key: 'a' },
   { title: 'System', path: 'system', key: 'y' },
 ];

@@ -73,9 +73,10 @@ function actionWords({ verb, actor, note, from, to }: ActionEntry): string {
 
 /** An event of `holdfast events --json`. */
 export function eventJson(event: HappenedEvent): object {
-  if ('change' in event) return changeEventJson(event.change);
+  const said = { state: stateOfEvent(event), text: eventWords(event) };
+  if ('change' in event) return { ...changeEventJson(event.change), ...said };
   const { at, task, type, queue, source, entry } = event;
-  return { at: rfc3339(at), task, type, queue, source, event: historyJson(entry) };
+  return { at: rfc3339(at), task, type, queue, source, event: historyJson(entry), ...said };
 }
 
 function changeEventJson(record: ChangeRecord): object {

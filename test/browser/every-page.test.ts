@@ -36,6 +36,7 @@ const PAGES = [
   'queues',
   'workers',
   'audit',
+  'events',
   'system',
 ] as const;
 

@@ -44,6 +44,23 @@ describe('whoever operates', () => {
     expect(await page.locator('main').textContent()).not.toContain('nightly-report');
   });
 
+  test('sees what happened lately, filtered, and goes on to the task', async () => {
+    const page = await open('');
+    await page.keyboard.press('g');
+    await page.keyboard.press('v');
+    await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThan(3);
+    await page.getByLabel('Which events').fill('type:invoice.send state:dead');
+    await page.keyboard.press('Enter');
+    await expect
+      .poll(async () => new Set(await page.locator('tbody .sign').allTextContents()))
+      .toEqual(new Set(['dead']));
+    expect(await page.locator('tbody tr').first().textContent()).toContain('invoice.invalid_iban');
+    await page.locator('h1').click();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.locator('h1').textContent()).toContain('invoice.send');
+  });
+
   test('sees whether the store, its disk and its clock are sound, by the keyboard', async () => {
     const page = await open('', 360);
     await page.keyboard.press('g');

@@ -97,7 +97,7 @@ async function walk(holdfast: Awaited<ReturnType<typeof openHoldfast>>): Promise
 
   for (const path of ['me', 'status', 'tasks', 'inbox', 'failures', 'sources', 'queues', 'workers', 'schedules'])
     await read(path);
-  for (const path of ['redrives', 'audit', 'forecast', 'filter/complete', 'doctor', 'db']) await read(path);
+  for (const path of ['redrives', 'audit', 'forecast', 'filter/complete', 'doctor', 'db', 'happened']) await read(path);
   await read('stats', 'stats?since=24h&bin=1h');
   const id = (await get('tasks?filter=state:dead')).json.items[0].id;
   const asks = (await get('inbox')).json.items[0].task.id;

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { eventsContent } from '../../documents/events.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { HappenedEvent } from '../../store/store.ts';
 import { eventJson, eventSubject, eventWords, stateOfEvent } from '../../views/event-text.ts';
@@ -55,7 +56,7 @@ async function events(cli: Cli, terms: readonly string[], flags: Flags): Promise
     const found = limit === 0 ? { events: [] } : await holdfast.administration.events({ filter, limit });
     const shown = found.events.toReversed();
     const searchedTo = found.searchedTo === undefined ? null : rfc3339(found.searchedTo);
-    if (terminal.json) terminal.answer('events', { items: shown.map(eventJson), searched_to: searchedTo }, () => {});
+    if (terminal.json) terminal.answer('events', eventsContent({ ...found, events: shown }), () => {});
     else {
       for (const event of shown) print(cli, event, holdfast.now(), jsonl);
       if (searchedTo !== null) terminal.note(`The search ended at ${searchedTo}. Go on: until:${searchedTo}`);

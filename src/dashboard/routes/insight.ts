@@ -1,5 +1,6 @@
 import { auditContent } from '../../documents/audit.ts';
 import { completionContent } from '../../documents/completion.ts';
+import { eventsContent } from '../../documents/events.ts';
 import { forecastContent } from '../../documents/forecast.ts';
 import { statsContent } from '../../documents/stats.ts';
 import { formatDuration } from '../../duration.ts';
@@ -8,6 +9,8 @@ import { durationField, numberField, optional, textField } from '../fields.ts';
 import { type Route, route } from '../route.ts';
 
 const HOUR = 3_600_000;
+const HAPPENED = 50;
+const MOST_HAPPENED = 1_000;
 const AUDITED = 50;
 const MOST_AUDITED = 500;
 
@@ -38,6 +41,16 @@ export const INSIGHT: readonly Route[] = [
     query: { within: optional(durationField('how far it looks ahead; default 1h')) },
     answer: 'forecast',
     run: ({ holdfast, query: { within = HOUR } }) => forecastContent(holdfast, within),
+  }),
+  route({
+    method: 'GET',
+    path: 'happened',
+    summary: 'what happened to tasks, sources and queues, the newest first: the document of `holdfast events`',
+    needs: 'view',
+    query: { filter: optional(FILTER), limit: limitField(HAPPENED, MOST_HAPPENED) },
+    answer: 'events',
+    run: async ({ holdfast, query: { filter = '', limit = HAPPENED } }) =>
+      eventsContent(await holdfast.administration.events({ filter, limit })),
   }),
   route({
     method: 'GET',

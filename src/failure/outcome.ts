@@ -114,6 +114,9 @@ export type Outcome =
   /** It waited to see whether its source is down, and that time is over. It ends with this reason unless its charge was refunded. */
   | { readonly kind: 'verdict'; readonly reason: string };
 
+/** A success without a result. All have the same. */
+export const SUCCESS: Outcome = { kind: 'success' };
+
 /** Whether an execution reported the outcome. A hand-back before it began and a lost lease say nothing about the task. */
 export function saysSomething(outcome: Outcome): boolean {
   if (outcome.kind === 'interruption') return outcome.started;

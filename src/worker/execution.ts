@@ -4,7 +4,7 @@ import { InvalidInputError, LeaseLostError } from '../errors.ts';
 import { fingerprint } from '../failure/classify/fingerprint.ts';
 import type { RateLimit } from '../failure/classify/quotas.ts';
 import type { Classifier } from '../failure/classify/rules.ts';
-import type { Outcome } from '../failure/outcome.ts';
+import { type Outcome, SUCCESS } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { isSignal } from '../failure/signals.ts';
 import type { Logger } from '../log.ts';
@@ -271,7 +271,7 @@ export class Execution implements Limited {
   }
 
   #judgedOf(returned: unknown): Judged {
-    return isSignal(returned) ? this.#judgedOfThrown(returned) : { outcome: { kind: 'success' }, returned };
+    return isSignal(returned) ? this.#judgedOfThrown(returned) : { outcome: SUCCESS, returned };
   }
 
   #judgedOfThrown(thrown: unknown): Judged {

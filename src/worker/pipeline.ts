@@ -13,7 +13,7 @@ import type { Held } from './membership.ts';
 import { type OwnHandlers, STILL_RUNS, type WorkerHandlers } from './own-handlers.ts';
 import type { Pulse } from './pulse.ts';
 import { endingOf } from './result.ts';
-import type { Ended, Ending, Settler } from './settler.ts';
+import type { Callbacks, Ended, Ending, Settler } from './settler.ts';
 import { listenForStrays, stopListeningForStrays } from './strays.ts';
 import type { Suspects } from './suspects.ts';
 import { TimeLimits } from './time-limits.ts';
@@ -58,10 +58,34 @@ export const SHUT_DOWN = 'Its worker shut down before it began.';
 /** So many handlers are called one after the other. Then other microtasks get their turn. */
 const MOST_IN_A_ROW = 100;
 
-/** An execution whose handler is about to be called. */
-interface Starting {
+/** What the outcome of an execution leads to. Of a class for the reason that stands at `ClaimedTask`. */
+class Begun implements Callbacks {
   readonly execution: Execution;
-  readonly onEnded: (ended: Ended) => void;
+  onDecided: (() => void) | undefined;
+  readonly #onWritten: (begun: Begun, ended: Ended) => void;
+  readonly #unwritten: Set<Execution>;
+  readonly waiter: ((ended: Ended) => void) | undefined;
+
+  constructor(
+    execution: Execution,
+    waiter: ((ended: Ended) => void) | undefined,
+    unwritten: Set<Execution>,
+    onWritten: (begun: Begun, ended: Ended) => void,
+  ) {
+    this.execution = execution;
+    this.waiter = waiter;
+    this.onDecided = undefined;
+    this.#unwritten = unwritten;
+    this.#onWritten = onWritten;
+  }
+
+  onEnded(ended: Ended): void {
+    this.#onWritten(this, ended);
+  }
+
+  onTrouble(): void {
+    this.#unwritten.add(this.execution);
+  }
 }
 
 /** Every execution of a worker, from its claim to its settlement: `execute` reads straight down. */
@@ -78,7 +102,7 @@ export class Pipeline implements WorkerHandlers {
   /** Claims that are being settled without a start. */
   readonly #unbegun = new Set<Claimed>();
   /** Executions whose handlers are called at the end of this turn. */
-  readonly #starting: Starting[] = [];
+  readonly #starting: Begun[] = [];
   #isBeginning = false;
   #begun = 0;
 
@@ -103,12 +127,12 @@ export class Pipeline implements WorkerHandlers {
    * Runs the handler of a claimed task, and settles the outcome. Some claims end or are handed back without a start. It uses
    * callbacks and not promises, because each promise costs about a microsecond where handlers run in `AsyncLocalStorage`.
    */
-  execute(claimed: Claimed, onEnded: (ended: Ended) => void = () => {}): void {
+  execute(claimed: Claimed, onEnded?: (ended: Ended) => void): void {
     const { verdict } = claimed.facts;
     if (verdict !== undefined) {
       void this.#settleUnbegun(claimed, { kind: 'verdict', reason: verdict }).then((ended) => {
         this.#options.onLeft(claimed, ended, false);
-        onEnded(ended);
+        onEnded?.(ended);
       });
       return;
     }
@@ -117,7 +141,7 @@ export class Pipeline implements WorkerHandlers {
       void this.handBack(claimed, refusal).then(onEnded);
       return;
     }
-    this.#starting.push({ execution: this.#start(claimed), onEnded });
+    this.#starting.push(new Begun(this.#start(claimed), onEnded, this.#unwritten, this.#onWritten));
     // The caller must have the execution before its handler starts. All that start in this turn share the microtask.
     if (this.#starting.length === 1 && !this.#isBeginning) queueMicrotask(() => this.#beginAll());
   }
@@ -141,7 +165,7 @@ export class Pipeline implements WorkerHandlers {
         }
         unconditional -= 1;
         begun += 1;
-        this.#begin(starting[begun - 1] as Starting);
+        this.#begin(starting[begun - 1] as Begun);
       }
     } finally {
       starting.splice(0, begun);
@@ -150,13 +174,11 @@ export class Pipeline implements WorkerHandlers {
     }
   }
 
-  #begin({ execution, onEnded }: Starting): void {
+  #begin(begun: Begun): void {
+    const { execution } = begun;
     execution.begin((judged) => {
       if (execution.ended) this.#freeSlot(execution, saysSomething(judged.outcome));
-      this.#settle(execution, judged, (ended) => {
-        this.#leave(execution, ended);
-        onEnded(ended);
-      });
+      this.#settle(begun, judged);
       if (judged.outcome.kind === 'success') this.#options.onRoom();
     });
   }
@@ -282,10 +304,11 @@ export class Pipeline implements WorkerHandlers {
     this.#options.suspects.end(execution.claimed, reported);
   }
 
-  #settle(execution: Execution, judged: Judged, onEnded: (ended: Ended) => void): void {
+  #settle(begun: Begun, judged: Judged): void {
+    const { execution } = begun;
     const { progress } = execution;
     if (progress?.saving) {
-      void progress.saving.then(() => this.#settle(execution, judged, onEnded));
+      void progress.saving.then(() => this.#settle(begun, judged));
       return;
     }
     const { outcome, returned, error, unhealthy } = judged;
@@ -306,17 +329,17 @@ export class Pipeline implements WorkerHandlers {
     if (unhealthy) ending.unhealthy = unhealthy;
     if (limit) ending.limit = limit;
     if (error !== undefined) ending.error = error;
-    const onTrouble = () => void this.#unwritten.add(execution);
     // A failure may hold its source, so no task begins before the settler has decided about it.
-    const onDecided = outcome.kind === 'success' ? undefined : onRoom;
-    settler.begin(claimed, policy, ending, { onEnded, onTrouble, onDecided });
+    if (outcome.kind !== 'success') begun.onDecided = onRoom;
+    settler.begin(claimed, policy, ending, begun);
   }
 
-  #leave(execution: Execution, ended: Ended): void {
+  readonly #onWritten = ({ execution, waiter }: Begun, ended: Ended): void => {
     const heldSlot = this.#unwritten.delete(execution);
     this.#executions.leave(execution);
     this.#options.onLeft(execution.claimed, ended, heldSlot);
-  }
+    waiter?.(ended);
+  };
 
   #endAbandoned(execution: Execution): void {
     this.#freeSlot(execution, false);

@@ -69,16 +69,19 @@ export interface SettlerOptions {
   readonly isForOneTask?: () => boolean;
 }
 
-interface Callbacks {
-  readonly onEnded: (ended: Ended) => void;
+export interface Callbacks {
+  onEnded(ended: Ended): void;
   /** Called when a write has failed. */
-  readonly onTrouble?: () => void;
+  onTrouble?(): void;
   /** Called when it was decided, in the same turn of the event loop. Once for all outcomes of a turn, which have the same. */
   readonly onDecided?: (() => void) | undefined;
 }
 
-/** An outcome that is not written yet. Its facts are replaced when somebody else has changed the task. */
-interface Pending {
+/**
+ * An outcome that is not written yet. Its facts are replaced when somebody else has changed the task. It is of a class for the reason that
+ * stands at `ClaimedTask`.
+ */
+class Pending {
   readonly claimed: Claimed;
   readonly policy: Policy;
   readonly ending: Ending;
@@ -92,11 +95,23 @@ interface Pending {
   /** When it ended. */
   readonly endedAt: Milliseconds;
   /** How many times in a row it was decided again because only its source had changed. */
-  overtaken: number;
-  decision?: Decision;
-  step?: SourceStep;
+  overtaken = 0;
+  decision: Decision | undefined;
+  step: SourceStep | undefined;
   /** Set when it is written. */
-  finished?: Finished;
+  finished: Finished | undefined;
+
+  constructor(claimed: Claimed, policy: Policy, ending: Ending, callbacks: Callbacks, endedAt: Milliseconds) {
+    this.claimed = claimed;
+    this.policy = policy;
+    this.ending = ending;
+    this.callbacks = callbacks;
+    this.facts = claimed.facts;
+    this.revision = claimed.revision;
+    this.elapsed = ending.ranFor;
+    this.frozen = ending.frozenFor ?? 0;
+    this.endedAt = endedAt;
+  }
 }
 
 /**
@@ -144,22 +159,7 @@ export class Settler {
 
   /** The same with callbacks, because a promise for each execution is slow. */
   begin(claimed: Claimed, policy: Policy, ending: Ending, callbacks: Callbacks): void {
-    const { facts, revision } = claimed;
-    const { ranFor: elapsed, frozenFor: frozen = 0 } = ending;
-    const endedAt = this.#clock.monotonic();
-    // One literal: a spread of another object would cost as much as the decision.
-    const pending: Pending = {
-      claimed,
-      policy,
-      ending,
-      callbacks,
-      facts,
-      revision,
-      elapsed,
-      frozen,
-      endedAt,
-      overtaken: 0,
-    };
+    const pending = new Pending(claimed, policy, ending, callbacks, this.#clock.monotonic());
     if (adaptedReason(ending.outcome, policy) === undefined) this.#add(pending);
     else void this.#retries.refresh().then(() => this.#add(pending));
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Milliseconds } from '../duration.ts';
 import { type Facts, needsVerification } from '../failure/decide.ts';
-import type { Outcome } from '../failure/outcome.ts';
+import { type Outcome, SUCCESS } from '../failure/outcome.ts';
 import type { Policy } from '../failure/policy.ts';
 import { decodeJson } from '../json.ts';
 import { type Logger, withFields } from '../log.ts';
@@ -50,7 +50,7 @@ export async function verified(outcome: Outcome, claimed: Claimed, context: Cont
     outcome.kind === 'loss'
       ? `Its worker ${outcome.worker} was lost`
       : `It failed (${outcome.failure.reason}: ${outcome.failure.message.slice(0, LONGEST).toWellFormed()})`;
-  return { outcome: { kind: 'success' }, note: `${what}, but its verify step found that the effect happened.` };
+  return { outcome: SUCCESS, note: `${what}, but its verify step found that the effect happened.` };
 }
 
 async function answerOf(

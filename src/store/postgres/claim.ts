@@ -1,4 +1,4 @@
-import type { Writable } from '../../writable.ts';
+import { claimedTask, leaseOf } from '../claimed.ts';
 import { factsAt, NOTHING_REMEMBERED, type Remembered } from '../facts.ts';
 import { lastFailure } from '../last-error.ts';
 import type { Claimed, SourceState } from '../store.ts';
@@ -91,8 +91,8 @@ export async function claimedFrom(
     const startedAt = past?.expired ? null : since;
     const of = { execution, startedAt, deadline, idempotent: idempotent !== false, cancelRequested };
     const { type, queue, category, unreadable } = classes.of(class_);
-    const claimed: Writable<Claimed> = {
-      lease: { task: id, execution, token },
+    const claimed = claimedTask({
+      lease: leaseOf(id, execution, token),
       revision,
       type,
       queue,
@@ -101,7 +101,7 @@ export async function claimedFrom(
       payload,
       submittedAt,
       facts: factsAt(now, past?.remembered ?? NOTHING_REMEMBERED, of),
-    };
+    });
     if (unreadable.length > 0) claimed.unreadable = unreadable;
     if (idempotent === null) claimed.idempotenceUnsaid = true;
     if (category !== '') claimed.category = category;

@@ -1,7 +1,7 @@
 import type { Loss } from '../../failure/outcome.ts';
 import { mustRunAlone } from '../../suspects.ts';
 import type { UniqueScope } from '../../task.ts';
-import type { Writable } from '../../writable.ts';
+import { claimedTask, leaseOf } from '../claimed.ts';
 import { lastFailure } from '../last-error.ts';
 import type { Claim, Claimed, ClaimRequest, Lease, Recovered, Recovery } from '../store.ts';
 import type { Catalogue, Queue } from './catalogue.ts';
@@ -273,8 +273,8 @@ export class Claiming {
   claimed(row: StoredRow, lease: LeaseRow, facts: FactsRow, now: number): Claimed {
     const { type, category, queue, damaged } = this.#catalogue.class(row.class);
     const unreadable: string[] = damaged ? ['needs'] : [];
-    const claimed: Writable<Claimed> = {
-      lease: { task: row.id, execution: lease.execution, token: lease.token },
+    const claimed = claimedTask({
+      lease: leaseOf(row.id, lease.execution, lease.token),
       revision: lease.revision,
       type,
       queue: this.#catalogue.queue(queue).name,
@@ -283,7 +283,7 @@ export class Claiming {
       payload: row.payload,
       submittedAt: row.submitted_at,
       facts: factsOf(now, facts, row, lease, unreadable),
-    };
+    });
     if (row.idempotent === null) claimed.idempotenceUnsaid = true;
     if (category !== '') claimed.category = category;
     if (row.key !== null) claimed.key = row.key;

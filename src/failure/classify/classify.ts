@@ -6,7 +6,7 @@ import { fingerprint } from './fingerprint.ts';
 import { innerErrors } from './inner-errors.ts';
 import { readNumber } from './inspect.ts';
 import { isAmbiguous, judge } from './judge.ts';
-import { keepFailure, keyOf, knownFailure } from './known-errors.ts';
+import { keepFailure, knownFailure, plainError } from './known-errors.ts';
 import type { ClassifyContext, MatchedRule, Rules } from './matched-rule.ts';
 import { kindOf } from './meaning.ts';
 import { REASONS } from './reasons.ts';
@@ -28,11 +28,11 @@ export function classify(thrown: unknown, context: ClassifyContext): Failure {
 
 /** The outcome of an execution whose handler threw. `RetryLater` is a deferral, everything else a failure. */
 export function outcomeOf(thrown: unknown, context: ClassifyContext): Outcome {
-  const key = keyOf(thrown);
-  const known = key === undefined ? undefined : knownFailure(key);
+  const plain = plainError(thrown);
+  const known = plain && knownFailure(plain);
   if (known) return { kind: 'failure', failure: known };
   const outcome = outcomeBy(thrown, context);
-  if (key !== undefined && outcome.kind === 'failure') keepFailure(key, outcome.failure);
+  if (plain && outcome.kind === 'failure') keepFailure(plain, outcome.failure);
   return outcome;
 }
 

@@ -12,10 +12,18 @@ const MOST_KNOWN = 1_000;
 const LONGEST_MESSAGE = 256;
 const LONGEST_STACK = 4_096;
 
-const known = new Map<string, Failure>();
+/** The last failure with each stack. A stack that is the same string is found without comparing its characters. */
+const known = new Map<string, { readonly error: PlainError; readonly failure: Failure }>();
 
-/** Errors with the same key are always classified alike. Undefined if an error may say more than its class, message and stack. */
-export function keyOf(thrown: unknown): string | undefined {
+/** An error that says no more than its class, message and stack. Equal ones are always classified alike. */
+export interface PlainError {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string;
+}
+
+/** Undefined if an error may say more. */
+export function plainError(thrown: unknown): PlainError | undefined {
   try {
     const name = PLAIN.get(Object.getPrototypeOf(thrown));
     if (name === undefined || hasEnumerable(thrown as Error)) return undefined;
@@ -24,7 +32,7 @@ export function keyOf(thrown: unknown): string | undefined {
     // A number may be part of a date. Then the wait depends on the time.
     if (typeof message !== 'string' || message.length > LONGEST_MESSAGE || /\d/.test(message)) return undefined;
     if (typeof stack !== 'string' || stack.length > LONGEST_STACK) return undefined;
-    return `${name}\n${message}\n${stack}`;
+    return { name, message, stack };
   } catch {
     // It is null or undefined, or a Proxy.
     return undefined;
@@ -38,13 +46,13 @@ function hasEnumerable(error: Error): boolean {
 }
 
 /** The failure of an equal error that was classified before. */
-export function knownFailure(key: string): Failure | undefined {
-  const failure = known.get(key);
-  return failure && { ...failure };
+export function knownFailure({ name, message, stack }: PlainError): Failure | undefined {
+  const same = known.get(stack);
+  return same?.error.name === name && same.error.message === message ? { ...same.failure } : undefined;
 }
 
-export function keepFailure(key: string, failure: Failure): void {
+export function keepFailure(error: PlainError, failure: Failure): void {
   if (failure.retryAfterMs !== undefined) return;
   if (known.size >= MOST_KNOWN) known.clear();
-  known.set(key, { ...failure });
+  known.set(error.stack, { error, failure: { ...failure } });
 }

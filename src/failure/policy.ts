@@ -92,7 +92,8 @@ export interface Answer {
 
 /** A policy's answer to an outcome with this reason. An outcome that is not a failure has no kind, so no rule for a kind applies. */
 export function answerFor(policy: Policy, reason: string, kind?: FailureKind): Answer {
-  // Policies do not change, and most failures have one of a few reasons. So answers are cached per policy.
+  // Policies do not change, and most failures have one of a few reasons. So answers are cached per policy, and the last one apart.
+  if (last?.policy === policy && last.reason === reason && last.kind === kind) return last.answer;
   let known = answers.get(policy);
   if (!known || known.size >= MOST_ANSWERS_KNOWN) {
     known = new Map();
@@ -104,11 +105,22 @@ export function answerFor(policy: Policy, reason: string, kind?: FailureKind): A
     answer = findAnswer(policy, reason, kind);
     known.set(name, answer);
   }
+  last = { policy, reason, kind, answer };
   return answer;
 }
 
 const answers = new WeakMap<Policy, Map<string, Answer>>();
 const MOST_ANSWERS_KNOWN = 500;
+
+/** What was asked last: a failure is asked for its answer several times. */
+let last:
+  | {
+      readonly policy: Policy;
+      readonly reason: string;
+      readonly kind: FailureKind | undefined;
+      readonly answer: Answer;
+    }
+  | undefined;
 
 function findAnswer(policy: Policy, reason: string, kind: FailureKind | undefined): Answer {
   const answer = {

@@ -74,15 +74,14 @@ type SharedBecause = Omit<Because, 'text'> & { readonly text: readonly string[] 
 
 /** The own part is the random number; empty if there is none. The delay of the decision is stored beside it anyway. */
 export function splitBecause(because: Because, after: Milliseconds | null): SplitText {
-  const { step, rule, count, policyVersion, jitter } = because;
+  const { jitter } = because;
   const own = jitter ? String(jitter.roll) : '';
   const delay = after === null ? '' : formatDuration(after);
-  const name = `${step} ${count} ${policyVersion} ${rule}`;
-  const known = knownBecauses.get(name);
-  if (known && isAlike(known, because, delay)) return { shared: known.shared, own };
+  for (const known of recentBecauses) if (isAlike(known, because, delay)) return { shared: known.shared, own };
   const parts = partsOf(because.text, delay);
   const shared = JSON.stringify({ ...because, text: parts, jitter: jitter && { ...jitter, roll: undefined } });
-  keep(knownBecauses, name, { because, parts, shared });
+  recentBecauses[made % MOST_RECENT] = { because, parts, shared };
+  made += 1;
   return { shared, own };
 }
 
@@ -92,8 +91,10 @@ interface KnownBecause {
   readonly shared: string;
 }
 
-/** The last explanation of each step, count, policy and rule. */
-const knownBecauses = new Map<string, KnownBecause>();
+/** The explanations that were split last and were not like one of these. Most are like one of a few. */
+const recentBecauses: KnownBecause[] = [];
+const MOST_RECENT = 16;
+let made = 0;
 
 /** The text before the delay and after it. */
 function partsOf(text: string, delay: string): readonly string[] {
@@ -102,24 +103,27 @@ function partsOf(text: string, delay: string): readonly string[] {
 }
 
 /** Whether two explanations differ only in the delay and the random number. */
-function isAlike(
-  { because: known, parts: [before = '', behind] }: KnownBecause,
-  because: Because,
-  delay: string,
-): boolean {
+function isAlike({ because: known, parts }: KnownBecause, because: Because, delay: string): boolean {
   const { step, rule, count, policyVersion, text, limit, formula, jitter } = because;
   return (
+    known.count === count &&
     known.step === step &&
     known.rule === rule &&
-    known.count === count &&
     known.policyVersion === policyVersion &&
     known.limit === limit &&
     known.formula === formula &&
     known.jitter?.low === jitter?.low &&
     known.jitter?.high === jitter?.high &&
     known.jitter?.density === jitter?.density &&
-    text === (behind === undefined ? before : `${before}${delay}${behind}`)
+    isJoined(text, parts, delay)
   );
+}
+
+/** Whether a text is these parts with the delay between them. */
+function isJoined(text: string, [before = '', behind]: readonly string[], delay: string): boolean {
+  if (behind === undefined) return text === before;
+  const isAsLong = text.length === before.length + delay.length + behind.length;
+  return isAsLong && text.startsWith(before) && text.endsWith(behind) && text.startsWith(delay, before.length);
 }
 
 export function joinBecause(

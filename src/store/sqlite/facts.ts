@@ -73,7 +73,17 @@ export class FactsTable {
   ofAll(ids: readonly number[]): ReadonlyMap<number, FactsRow> {
     const byId = new Map<number, FactsRow>();
     const { sql, values } = among(ids);
-    for (const row of this.#sql.rows<FactsColumns>(`SELECT ${COLUMNS} FROM hf_facts WHERE task ${sql}`, ...values)) {
+    let others = false;
+    // Most tasks that failed were never deferred or lost. Of those, only the columns are read that may differ.
+    for (const row of this.#sql.rows<CommonColumns>(`SELECT ${COMMON} FROM hf_facts WHERE task ${sql}`, ...values)) {
+      if (row[8] === 1) byId.set(row[0], commonRowFrom(row));
+      else others = true;
+    }
+    if (!others) return byId;
+    for (const row of this.#sql.rows<FactsColumns>(
+      `SELECT ${COLUMNS} FROM hf_facts WHERE task ${sql} AND NOT (${IS_COMMON})`,
+      ...values,
+    )) {
       byId.set(row[0], rowFrom(row));
     }
     return byId;
@@ -154,6 +164,48 @@ function rowFrom(row: FactsColumns): FactsRow {
     key_from: row[17],
   };
 }
+
+/** The columns of a row that is otherwise like `UNTOUCHED`, in the order of `COMMON`. */
+type CommonColumns = [
+  task: number,
+  executions: number,
+  firstStartedAt: number | null,
+  charged: string,
+  runAt: number | null,
+  reason: string | null,
+  error: string | null,
+  lastStartedAt: number | null,
+  isCommon: 0 | 1,
+  failedAs: string | null,
+];
+
+function commonRowFrom(row: CommonColumns): FactsRow {
+  return {
+    executions: row[1],
+    round_base: 0,
+    first_started_at: row[2],
+    charged: row[3],
+    deferrals: 0,
+    in_a_row: 0,
+    deferred_since: null,
+    recoveries: UNTOUCHED.recoveries,
+    suspect: 0,
+    run_at: row[4],
+    reason: row[5],
+    error: row[6],
+    last_started_at: row[7],
+    needs_token: 0,
+    verdict: null,
+    failed_as: row[9],
+    key_from: 0,
+  };
+}
+
+/** Whether the other columns of a row are those of `UNTOUCHED`. */
+const IS_COMMON = `round_base = 0 AND deferrals = 0 AND in_a_row = 0 AND deferred_since IS NULL AND recoveries = '[]'
+  AND suspect = 0 AND needs_token = 0 AND verdict IS NULL AND key_from = 0`;
+
+const COMMON = `task, executions, first_started_at, charged, run_at, reason, error, last_started_at, ${IS_COMMON}, failed_as`;
 
 const FACTS = [
   'task',
@@ -309,14 +361,21 @@ export function withoutCharge(json: string, reason: string, kind: Charged['kind'
 function withCharge(json: string, charge: Charge, delay: number): string {
   if (charge.to !== 'task') return json;
   const { reason, kind } = charge;
+  const last = lastCharged;
+  if (last.json === json && last.delay === delay && last.reason === reason && last.kind === kind) return last.after;
   const counts = chargedFrom(json, []);
   const same = counts.find((one) => one.reason === reason && one.kind === kind);
-  return JSON.stringify(
+  const after = JSON.stringify(
     same
       ? counts.map((one) => (one === same ? changed(one, 1, delay) : one))
       : [...counts, changed({ reason, kind, count: 0 }, 1, delay)],
   );
+  lastCharged = { json, reason, kind, delay, after };
+  return after;
 }
+
+/** Tasks that fail one after the other mostly fail alike. */
+let lastCharged = { json: '', reason: '', kind: '', delay: 0, after: '' };
 
 function changed({ reason, kind, count: before, delayMs = 0 }: Charged, by: number, delay: number): Charged {
   const count = before + by;

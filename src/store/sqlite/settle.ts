@@ -236,7 +236,7 @@ export class Settling {
 
   #lookUp(settlements: readonly Settlement[], now: number): Batch {
     const ids = settlements.map(({ lease }) => lease.task);
-    const running = this.#runningRows(JSON.stringify(ids));
+    const running = this.#runningOf(settlements);
     // The facts of a task may have changed since it was leased if its revision has.
     const isFirst = (task: number) => (running.get(task)?.revision ?? 0) === 0;
     const known = settlements.flatMap(({ lease }) => {
@@ -334,7 +334,10 @@ export class Settling {
 
   #flush(batch: Batch): void {
     const { ended, executions, resting, remembered, actions, succeeded } = batch;
-    this.#sql.run('DELETE FROM hf_running WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(ended));
+    if (ended.length > 0) {
+      const leases = among(ended);
+      this.#sql.run(`DELETE FROM hf_running WHERE id ${leases.sql}`, ...leases.values);
+    }
     this.#sql.insertAll(EXECUTIONS, 16, executions);
     this.#sql.insertAll(RESTING, 7, resting);
     this.#groups.ended(ended);
@@ -432,7 +435,37 @@ export class Settling {
     return name;
   }
 
-  #runningRows(ids: string): Map<number, RunningRow> {
+  #runningOf(settlements: readonly Settlement[]): Map<number, RunningRow> {
+    const rows = new Map<number, RunningRow>();
+    const others: number[] = [];
+    for (const group of groupsOf(settlements)) {
+      const alike = this.#alikeLease(group);
+      if (!alike) for (const id of group.tasks) others.push(id);
+      else for (const id of group.tasks) rows.set(id, runningRow(id, alike, group));
+    }
+    if (others.length > 0) this.#readRunning(others, rows);
+    return rows;
+  }
+
+  /** What the leases of a group have in common, if all are valid and ordinary. To compare them in SQLite is faster than to read each. */
+  #alikeLease({ token, execution, tasks }: LeaseGroup): AlikeLease | undefined {
+    const { sql, values } = among(tasks);
+    const [[count, worker, last, first] = []] = this.#sql.rows<
+      [count: number, worker: number, last: number, first: number]
+    >(
+      `SELECT count(*), max(worker), max(started_at), min(started_at) FROM hf_running WHERE id ${sql} AND ${IS_ORDINARY}`,
+      ...values,
+      token,
+      execution,
+    );
+    // A token is of one claim, so all of its leases are of one worker.
+    return count === tasks.length && first === last
+      ? { worker: worker as number, startedAt: first as number }
+      : undefined;
+  }
+
+  #readRunning(ids: readonly number[], into: Map<number, RunningRow>): void {
+    const { sql, values } = among(ids);
     const rows = this.#sql.rows<
       [
         id: number,
@@ -447,16 +480,61 @@ export class Settling {
       ]
     >(
       `SELECT id, worker, execution, token, revision, started_at, deadline, lost_by, unique_while FROM hf_running
-       WHERE id IN (SELECT value FROM json_each(?))`,
-      ids,
+       WHERE id ${sql}`,
+      ...values,
     );
-    const byId = new Map<number, RunningRow>();
     for (const [id, worker, execution, token, revision, started_at, deadline, lost_by, unique_while] of rows) {
-      byId.set(id, { id, worker, execution, token, revision, started_at, deadline, lost_by, unique_while });
+      into.set(id, { id, worker, execution, token, revision, started_at, deadline, lost_by, unique_while });
     }
-    return byId;
   }
 }
+
+/** Tasks that were leased by one claim, and are executed for the same time. */
+interface LeaseGroup {
+  readonly token: string;
+  readonly execution: number;
+  readonly tasks: number[];
+}
+
+interface AlikeLease {
+  readonly worker: number;
+  readonly startedAt: number;
+}
+
+function groupsOf(settlements: readonly Settlement[]): readonly LeaseGroup[] {
+  const groups: LeaseGroup[] = [];
+  let last: LeaseGroup | undefined;
+  for (const { lease } of settlements) {
+    const { token, execution, task } = lease;
+    if (last?.token !== token || last.execution !== execution) {
+      last = groups.find((group) => group.token === token && group.execution === execution);
+      if (!last) {
+        last = { token, execution, tasks: [] };
+        groups.push(last);
+      }
+    }
+    last.tasks.push(task);
+  }
+  return groups;
+}
+
+function runningRow(id: number, { worker, startedAt }: AlikeLease, { execution, token }: LeaseGroup): RunningRow {
+  return {
+    id,
+    worker,
+    execution,
+    token,
+    revision: 0,
+    started_at: startedAt,
+    deadline: null,
+    lost_by: null,
+    unique_while: null,
+  };
+}
+
+/** A lease as it was handed out, of a task without a deadline and without a unique key. */
+const IS_ORDINARY =
+  'token = ? AND execution = ? AND revision = 0 AND deadline IS NULL AND lost_by IS NULL AND unique_while IS NULL';
 
 /** Whether it is a plain success of a first execution: nothing must be stored about the task or its source. */
 function isBare(settlement: Settlement): boolean {

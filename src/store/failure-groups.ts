@@ -38,20 +38,37 @@ export function sightingsOf(
   settlements: Iterable<{ readonly lease: { readonly task: number }; readonly sighting?: Sighted }>,
 ): Sightings | undefined {
   const samples: Record<string, Sample> = {};
-  const tasks = new Map<SightedAs, number[]>();
+  const alike = new Map<SightedAs, Alike>();
+  let at = 0;
   for (const { lease, sighting: found } of settlements) {
     if (!found) continue;
-    const same = tasks.get(found.as);
-    if (same) same.push(lease.task);
-    else tasks.set(found.as, [lease.task]);
+    at += 1;
+    const known = alike.get(found.as);
+    if (known) {
+      known.tasks.push(lease.task);
+      known.lastAt = at;
+    } else {
+      alike.set(found.as, { as: found.as, tasks: [lease.task], lastAt: at });
+    }
     if (found.as.group !== undefined && found.sample) samples[found.as.group] = found.sample;
   }
-  return tasks.size === 0 ? undefined : { samples, seen: Array.from(tasks, seenOf) };
+  if (alike.size === 0) return undefined;
+  // The last of a group is its newest.
+  const inOrder = [...alike.values()].sort((a, b) => a.lastAt - b.lastAt);
+  return { samples, seen: inOrder.map(({ as, tasks }) => seenOf(as, tasks)) };
 }
 
-function seenOf([as, tasks]: [SightedAs, number[]]): Sighting {
-  const task = tasks.pop() as number;
-  return tasks.length === 0 ? { task, ...as } : { task, others: tasks, ...as };
+/** Tasks whose settlements said the same, and the place of the last one in the call. */
+interface Alike {
+  readonly as: SightedAs;
+  readonly tasks: number[];
+  lastAt: number;
+}
+
+function seenOf(as: SightedAs, tasks: readonly number[]): Sighting {
+  const others = tasks.slice(0, -1);
+  const task = tasks.at(-1) as number;
+  return others.length === 0 ? { task, ...as } : { task, others, ...as };
 }
 
 /** What is left without some tasks. */
@@ -59,7 +76,7 @@ export function withoutTasks({ samples, seen }: Sightings, left: readonly number
   const kept = seen.flatMap((one) => {
     const { task: last, others = [], ...as } = one;
     const tasks = [...others, last].filter((task) => !left.includes(task));
-    return tasks.length === 0 ? [] : [seenOf([as, tasks])];
+    return tasks.length === 0 ? [] : [seenOf(as, tasks)];
   });
   return { samples, seen: kept };
 }

@@ -1,5 +1,7 @@
-// How fast a worker drains a store while ten pages of the dashboard are open, beside how fast it is alone, in turn:
-//   npm run --silent build && node scripts/dashboard-beside.mjs [TASKS] [ROUNDS]
+// How fast a worker drains a store while ten pages of the dashboard are open, beside how fast it is while they are closed:
+//   npm run --silent build && node scripts/dashboard-beside.mjs [TASKS] [PAIRS]
+// Short drains with the pages open and closed follow each other in the same run, in the order open, closed, closed, open: what other programs of
+// the machine do meanwhile hits both. The ratio is the median of the pairs.
 // With two processors or more, this program and the dashboard's server have the first, and the browser the second: as if somebody looked
 // from another machine. What the pages cost the worker is then what they ask of the server and the store. It starts itself again
 // pinned to the first one. HOLDFAST_UNPINNED=1 lets the system place everything.
@@ -7,10 +9,11 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { withDashboard } from './dashboard/views.mjs';
 
 const TASKS = Number(process.argv[2] ?? 20_000);
-const ROUNDS = Number(process.argv[3] ?? 3);
+const PAIRS = Number(process.argv[3] ?? 10);
 const PAGES = [
   '',
   'tasks',
@@ -62,43 +65,58 @@ function processorTimeOf(pid) {
   return (user + system) * 10;
 }
 
-const withPages = (measure) =>
-  withDashboard(
-    store,
-    async ({ url, pid, context }) => {
-      const browser = await context();
-      for (const path of PAGES) {
-        const page = await browser.newPage();
-        await page.goto(`${url}${path}`);
-        await page.getByText('you are').waitFor();
-      }
-      return await measure(pid);
-    },
-    pinned ? { browserUnder: ['taskset', '-c', '1'] } : {},
+/** Opens all pages, or closes them: an empty page asks for nothing. */
+async function show(pages, url) {
+  await Promise.all(
+    pages.map(async (page, i) => {
+      await page.goto(url === undefined ? 'about:blank' : `${url}${PAGES[i]}`);
+      if (url !== undefined) await page.getByText('you are').waitFor();
+    }),
   );
+}
 
-const alone = [];
-const beside = [];
+/** Waits until the server has answered what the pages asked when they were opened. */
+async function atRest(server) {
+  for (let last = -1; last !== processorTimeOf(server); await delay(300)) last = processorTimeOf(server);
+}
+
+const [open, closed] = [[], []];
 try {
   // The first drain of a process is slower.
   await drained();
-  for (let round = 0; round < ROUNDS; round += 1) {
-    alone.push(await drained());
-    beside.push(await withPages(drained));
-  }
+  await withDashboard(
+    store,
+    async ({ url, pid, context }) => {
+      const browser = await context();
+      const pages = [];
+      for (const _ of PAGES) pages.push(await browser.newPage());
+      for (let pair = 0; pair < PAIRS; pair += 1) {
+        for (const isOpen of pair % 2 === 0 ? [true, false] : [false, true]) {
+          await show(pages, isOpen ? url : undefined);
+          await atRest(pid);
+          (isOpen ? open : closed).push(await drained(pid));
+        }
+      }
+    },
+    pinned ? { browserUnder: ['taskset', '-c', '1'] } : {},
+  );
 } finally {
   await holdfast.close();
   rmSync(folder, { recursive: true, force: true });
 }
-const most = (runs, what) => Math.max(...runs.map((run) => run[what]));
-const least = (runs, what) => Math.min(...runs.map((run) => run[what]));
-const line = (name, runs) =>
-  `${name.padEnd(28)} ${Math.round(most(runs, 'rate'))} tasks/s, ${Math.round(least(runs, 'cpuMs'))} ms of processor time of the worker, ${Math.round(least(runs, 'serverMs'))} ms of the dashboard's server`;
-const ratio = most(beside, 'rate') / most(alone, 'rate');
-const worked = least(alone, 'cpuMs');
-const share = worked / (least(beside, 'cpuMs') + least(beside, 'serverMs'));
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+const line = (name, runs) => {
+  const [rate, worked, served] = ['rate', 'cpuMs', 'serverMs'].map((what) =>
+    Math.round(median(runs.map((run) => run[what]))),
+  );
+  return `${name.padEnd(24)} ${rate} tasks/s, ${worked} ms of processor time of the worker, ${served} ms of the dashboard's server`;
+};
+const ratios = open.map(({ rate }, i) => rate / closed[i].rate);
+const shares = open.map(({ cpuMs, serverMs }, i) => closed[i].cpuMs / (cpuMs + serverMs));
+const range = (numbers) =>
+  `${median(numbers).toFixed(2)} (${Math.min(...numbers).toFixed(2)} to ${Math.max(...numbers).toFixed(2)})`;
 process.stdout.write(
-  `${line('alone', alone)}\n${line('beside ten open pages', beside)}\n` +
-    `${'ratio of the rates'.padEnd(28)} ${ratio.toFixed(2)} (${pinned ? 'the browser has a processor of its own' : 'the browser is on the same processors'}; load of the machine ${loadavg()[0].toFixed(1)})\n` +
-    `${'ratio by processor time'.padEnd(28)} ${share.toFixed(2)}: of the worker alone, to the worker beside pages with their server on the same processor\n`,
+  `${line('pages closed', closed)}\n${line('ten pages open', open)}\n` +
+    `${'ratio of the rates'.padEnd(24)} ${range(ratios)} (${pinned ? 'the browser has a processor of its own' : 'the browser is on the same processors'}; load of the machine ${loadavg()[0].toFixed(1)})\n` +
+    `${'by processor time'.padEnd(24)} ${range(shares)}: of the worker with closed pages, to the worker and the server with open ones\n`,
 );

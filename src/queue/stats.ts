@@ -138,25 +138,30 @@ function binsOf(
 ): readonly StatsBin[] {
   // A period that is longer than a bin cannot be divided.
   const span = chosen.reduce((longest, periods) => Math.max(longest, periods.span), least);
-  const counted = new Map<number, Sums>();
-  // Without `since`, they begin with the first count.
-  let first = since > 0 ? since - (since % span) : undefined;
-  for (const periods of chosen) {
-    for (const [i, began] of periods.at.entries()) {
-      const at = began - (began % span);
-      first = Math.min(first ?? at, at);
-      const sums = counted.get(at) ?? noSums();
-      counted.set(at, sums);
-      addEnd(sums, periods, periods.counted[i] ?? 0);
+  const newest = now - (now % span);
+  /** How many bins before the newest one a time is in. */
+  const before = (time: number) => (newest - (time - (time % span))) / span;
+  let oldest = since > 0 ? before(since) : undefined;
+  // First the numbers alone, for each way to end: a store may have several hundred thousand of them.
+  const byEnd = new Map<string, { readonly end: Pick<Count, 'outcome' | 'next'>; readonly counts: Float64Array }>();
+  for (const { outcome, next, at, counted } of chosen) {
+    const name = `${outcome} ${next}`;
+    const { counts } = byEnd.get(name) ?? { counts: new Float64Array(MOST_BINS) };
+    if (!byEnd.has(name)) byEnd.set(name, { end: { outcome, next }, counts });
+    for (let i = 0; i < at.length; i += 1) {
+      const bin = before(at[i] as number);
+      if (oldest === undefined || bin > oldest) oldest = bin;
+      if (bin >= 0 && bin < MOST_BINS) counts[bin] = (counts[bin] as number) + (counted[i] ?? 0);
     }
   }
-  if (first === undefined) return [];
-  const bins = Math.min(MOST_BINS, Math.floor((now - first) / span) + 1);
-  const newest = now - (now % span);
-  return Array.from({ length: bins }, (_, i) => newest - (bins - 1 - i) * span).map((at) => ({
-    at: new Date(at),
-    ...(counted.get(at) ?? noSums()),
-  }));
+  if (oldest === undefined) return [];
+  const bins = Math.min(MOST_BINS, oldest + 1);
+  return Array.from({ length: bins }, (_, i) => {
+    const bin = bins - 1 - i;
+    const sums = noSums();
+    for (const { end, counts } of byEnd.values()) addEnd(sums, end, counts[bin] as number);
+    return { at: new Date(newest - bin * span), ...sums };
+  });
 }
 
 /** How executions went, by outcome and next state alone. */

@@ -144,7 +144,21 @@ export function readCounterPeriods(sql: Sql, since: number): Counters<CountedPer
        json_group_array(count) AS counted FROM (${SINCE}) GROUP BY counted_as, span`,
     { since },
   );
+  // Most keys are counted in the same periods.
+  const periods = new Map<string, readonly number[]>();
+  const periodsFrom = (text: string) => {
+    const known = periods.get(text) ?? (JSON.parse(text) as readonly number[]);
+    periods.set(text, known);
+    return known;
+  };
   return countersFrom(
-    rows.map(({ at, counted, ...row }) => ({ ...row, at: JSON.parse(at), counted: JSON.parse(counted) })),
+    rows.map(({ countedAs, count, firstAt, span, at, counted }) => ({
+      countedAs,
+      count,
+      firstAt,
+      span,
+      at: periodsFrom(at),
+      counted: JSON.parse(counted) as readonly number[],
+    })),
   );
 }

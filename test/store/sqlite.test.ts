@@ -6,6 +6,8 @@ import { defineTask, openHoldfast } from '../../src/index.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
 import { refuseOldSqlite } from '../../src/store/sqlite/library.ts';
 import { openTestHoldfast } from '../../src/testing/index.ts';
+import { claimRequest, LEASE, newTask } from '../contract/scene.ts';
+import { virtualWorld } from '../contract/virtual-world.ts';
 import Database from '../database.ts';
 
 let folder: string;
@@ -52,6 +54,25 @@ test('lives in a file beside the tables of an application', async () => {
   expect(db.prepare('SELECT mine FROM tasks').all()).toEqual([{ mine: '1' }]);
   expect(db.pragma('user_version', { simple: true })).toBe(42);
   db.close();
+});
+
+test('does not put a task into a lane that an idle worker starts in the transaction that enqueues it', async () => {
+  const path = join(folder, 'tasks.db');
+  const store = await sqlite(path).open(virtualWorld());
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  const db = new Database(path);
+  db.exec(
+    'CREATE TABLE seen (lane); CREATE TRIGGER see AFTER INSERT ON hf_ready BEGIN INSERT INTO seen VALUES (NEW.lane); END',
+  );
+  const [[receipt], claim] = await Promise.all([
+    store.tasks.enqueue([newTask()]),
+    // As the loop of a worker: in the same turn.
+    Promise.resolve().then(() => store.tasks.claim(claimRequest(worker))),
+  ]);
+  expect(claim.tasks.map(({ lease }) => lease.task)).toEqual([receipt?.id]);
+  expect(db.prepare('SELECT * FROM seen').all()).toEqual([]);
+  db.close();
+  await store.upkeep.close();
 });
 
 test('says how durable its connection really is', async () => {

@@ -609,7 +609,7 @@ interface Waiting {
   readonly opening: number;
 }
 
-function answer(tasks: Claimed[], { due, deadline, opening }: Waiting, now: number): Claim {
+export function answer(tasks: readonly Claimed[], { due, deadline, opening }: Waiting, now: number): Claim {
   const next = Math.min(due, deadline, opening);
   const answered = { known: true, tasks, expired: [] };
   return Number.isFinite(next) ? { ...answered, nextDueIn: Math.max(0, next - now) } : answered;

@@ -153,7 +153,15 @@ export class Enqueuing {
     recordAction(this.#sql, holding(id, replaced.row.id, from), now);
   }
 
-  #add(added: readonly Added[], now: number): void {
+  /** Records tasks without keys that are leased in the same transaction, so that they wait nowhere. Returns their ids. */
+  recordLeased(tasks: readonly NewTask[], now: number): readonly number[] {
+    const first = this.#lastId() + 1;
+    const added = tasks.map((task, i): Added => ({ id: first + i, task }));
+    this.#add(added, now, false);
+    return added.map(({ id }) => id);
+  }
+
+  #add(added: readonly Added[], now: number, mustWait = true): void {
     const rows: unknown[] = [];
     const uniqueRows: unknown[] = [];
     const keys: unknown[] = [];
@@ -174,6 +182,7 @@ export class Enqueuing {
         uniques.push(type, unique.key, id, unique.for === undefined ? null : now + unique.for);
       }
       if (key !== undefined) keys.push(type, key, id);
+      if (!mustWait) continue;
       const place = { id, class: group, source, priority, submittedAt, ...NO_PAST };
       if (replaced?.state === 'held') this.#hold(one, replaced, runAt, now);
       else this.#places.enter('new', place, runAt, deadline, now);

@@ -35,6 +35,7 @@ import type { Moving } from './move.ts';
 import type { Read } from './records.ts';
 import type { LostLeases } from './recover.ts';
 import { Settling } from './settle.ts';
+import { StartAtOnce } from './start-at-once.ts';
 import type { Writer } from './writer.ts';
 
 interface Parts extends ClaimingParts {
@@ -58,6 +59,7 @@ export class SqliteTasks implements TaskStore {
   readonly #pendingLeaves: PendingLeaves;
   readonly #checkpoints: Checkpoints;
   readonly #claiming: Claiming;
+  readonly #startAtOnce: StartAtOnce;
   readonly #moving: Moving;
   readonly #read: Read;
   readonly #now: () => number;
@@ -73,11 +75,13 @@ export class SqliteTasks implements TaskStore {
     this.#pendingLeaves = parts.pendingLeaves;
     this.#checkpoints = new Checkpoints(sql);
     this.#claiming = new Claiming(parts, this.#checkpoints);
+    this.#startAtOnce = new StartAtOnce(parts, this.#claiming);
     this.#moving = parts.moving;
     this.#notify = notify;
     const settling = new Settling(parts, this.#claiming, parts.counting);
     this.enqueue = writer.gathering(
-      (tasks: readonly NewTask[], now) => enqueuing.enqueue(tasks, now),
+      (tasks: readonly NewTask[], now, next?: ClaimRequest) =>
+        this.#startAtOnce.enqueue(tasks, next, now) ?? enqueuing.enqueue(tasks, now),
       () => notify('work'),
       // A worker of this process that waits for work can claim it in the transaction that records it.
       () => notify('work'),
@@ -152,7 +156,8 @@ export class SqliteTasks implements TaskStore {
     const nothing = this.#writer.isBusy
       ? undefined
       : await this.#read(() => this.#claiming.lookFirst(request, this.#now()));
-    return nothing ?? this.#writer.write((now) => this.#claiming.claim(request, now));
+    const claim = (now: number) => this.#startAtOnce.given(request) ?? this.#claiming.claim(request, now);
+    return nothing ?? this.#writer.write(claim, request);
   }
 
   renew(worker: number, leases: readonly Lease[], claimingFor: Milliseconds = 0): Promise<Renewal> {

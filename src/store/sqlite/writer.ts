@@ -1,6 +1,7 @@
 import { LONGEST_TIMER } from '../../clock.ts';
 import type { Milliseconds } from '../../duration.ts';
 import { ClosedError, StoreError } from '../../errors.ts';
+import type { ClaimRequest } from '../store.ts';
 import { BusyRetry } from './busy-retry.ts';
 import type { StoreClock } from './clock.ts';
 import type { Sql } from './driver.ts';
@@ -21,7 +22,10 @@ interface Call {
 
 /** An operation and its calls of one turn of the event loop. It may be run again if its transaction failed. */
 interface Operation {
-  readonly run: (items: readonly unknown[], now: number) => readonly unknown[];
+  /** `next`: what the next operation of the transaction claims, if it is a claim, and nothing has failed before. */
+  readonly run: (items: readonly unknown[], now: number, next?: ClaimRequest) => readonly unknown[];
+  /** What it claims, if it is a claim. */
+  readonly claims?: ClaimRequest | undefined;
   /** Called with the answers when they are durable, before the callers get them. */
   readonly onDurable?: (answers: readonly unknown[]) => void;
   readonly calls: Call[];
@@ -63,9 +67,9 @@ export class Writer {
     this.#cached = cached;
   }
 
-  /** Runs one operation in the next transaction. */
-  async write<T>(run: (now: number) => T): Promise<T> {
-    const [answer] = await this.#call({ run: (_, now) => [run(now)], calls: [], begun: false }, [undefined]);
+  /** Runs one operation in the next transaction. `claims`: what it claims, which the operation before it may give it. */
+  async write<T>(run: (now: number) => T, claims?: ClaimRequest): Promise<T> {
+    const [answer] = await this.#call({ run: (_, now) => [run(now)], claims, calls: [], begun: false }, [undefined]);
     return answer as T;
   }
 
@@ -74,7 +78,7 @@ export class Writer {
    * called for the first of them, `onDurable` before they get their answers.
    */
   gathering<Item, Answer>(
-    run: (items: readonly Item[], now: number) => readonly Answer[],
+    run: (items: readonly Item[], now: number, next?: ClaimRequest) => readonly Answer[],
     onDurable: (answers: readonly Answer[]) => void,
     onAsked = () => {},
   ): (items: readonly Item[]) => Promise<readonly Answer[]> {
@@ -181,8 +185,10 @@ export class Writer {
     this.#sql.run('BEGIN IMMEDIATE');
     const now = this.#clock.tick(this.#sql);
     const before = this.#sql.changed;
-    const answers = batch.flatMap((operation) =>
-      guarded ? this.#runApart(operation, operation.calls, now) : [this.#run(operation, operation.calls, now)],
+    const answers = batch.flatMap((operation, at) =>
+      guarded
+        ? this.#runApart(operation, operation.calls, now)
+        : [this.#run(operation, operation.calls, now, batch[at + 1]?.claims)],
     );
     this.#clock.note(this.#sql, this.#sql.changed !== before);
     this.#files.check();
@@ -192,8 +198,8 @@ export class Writer {
   }
 
   /** Runs the calls of a verb together. */
-  #run(operation: Operation, calls: readonly Call[], now: number): () => void {
-    const all = operation.run(itemsOf(calls), now);
+  #run(operation: Operation, calls: readonly Call[], now: number, next?: ClaimRequest): () => void {
+    const all = operation.run(itemsOf(calls), now, next);
     this.#cached.flush();
     return () => {
       operation.onDurable?.(all);

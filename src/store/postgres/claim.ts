@@ -26,16 +26,32 @@ export type HandedRow = [
 /** A task as `handed_now` writes it if it has no other values. */
 type ShortRow = [id: number, class_: number, source: string, priority: number, submittedAt: number, payload: string];
 
+/** The same of a task that failed before, and has nothing else to tell. */
+type RetriedRow = [
+  ...task: ShortRow,
+  execution: number,
+  first_started_at: number | null,
+  charged: Remembered['charged'],
+  error: string | null,
+  failed_as: string | null,
+];
+
 /** A task of a claim. */
-export type ClaimedRow = HandedRow | ShortRow;
+export type ClaimedRow = HandedRow | ShortRow | RetriedRow;
 
 const isShort = (row: ClaimedRow): row is ShortRow => row.length === 6;
+const isRetried = (row: ClaimedRow): row is RetriedRow => row.length === 11;
 
 /** The row of a task that was leased now. */
 function handed(row: ClaimedRow, now: number): HandedRow {
-  if (!isShort(row)) return row;
-  const [id, class_, source, priority, submittedAt, payload] = row;
-  return [id, 1, class_, source, priority, submittedAt, payload, 0, now, null, true, null, null, false, null];
+  if (isShort(row)) {
+    const [id, class_, source, priority, submittedAt, payload] = row;
+    return [id, 1, class_, source, priority, submittedAt, payload, 0, now, null, true, null, null, false, null];
+  }
+  if (!isRetried(row)) return row;
+  const [id, class_, source, priority, submittedAt, payload, execution, firstStartedAt, charged, error, failedAs] = row;
+  const past: PastRow = [0, firstStartedAt, charged, 0, null, null, 0, null, error, failedAs, null, null, null];
+  return [id, execution, class_, source, priority, submittedAt, payload, 0, now, null, true, null, null, false, past];
 }
 
 /** The facts of a task with earlier executions. */

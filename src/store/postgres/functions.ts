@@ -24,6 +24,7 @@ const FILES = [
   'counters',
   'failures',
   'settle',
+  'retries',
   'states',
   'late',
   'recover',

@@ -4,6 +4,7 @@ import { sightingsOf } from '../failure-groups.ts';
 import { isPlain, leavesSource } from '../settlement.ts';
 import type { Settlement } from '../store.ts';
 import { item, ranFor, saidJson, tokenOf } from './encoding.ts';
+import { isRetry, retriesOf } from './retries.ts';
 import { list } from './writer.ts';
 
 /** A settlement, and the index of its answer. */
@@ -42,8 +43,9 @@ export function settleValues(round: Round): readonly unknown[] {
   const sorted = [...round.values()].sort((a, b) => a.settlement.lease.task - b.settlement.lease.task);
   const bare = sorted.filter(({ settlement }) => isBare(settlement));
   const plain = bare.map(({ settlement }) => settlement);
-  const others = sorted.filter(({ settlement }) => !isBare(settlement));
-  const ordered = [...bare, ...others].map(({ settlement }) => settlement);
+  const retries = sorted.filter(({ settlement }) => isRetry(settlement));
+  const others = sorted.filter(({ settlement }) => !isBare(settlement) && !isRetry(settlement));
+  const ordered = [...bare, ...retries, ...others].map(({ settlement }) => settlement);
   const seen = sightingsOf(ordered);
   const counts = [...countsOf(ordered)];
   const places = new Map(counts.map(([countedAs], i) => [countedAs, i + 1]));
@@ -53,6 +55,7 @@ export function settleValues(round: Round): readonly unknown[] {
     list(bare.map(({ settlement, i }) => (settlement.source === 'any' ? SAYS_NOTHING : i))),
     plain.some(({ result }) => result !== undefined) ? JSON.stringify(plain.map(({ result }) => result ?? null)) : null,
     plainText(plain),
+    ...retriesOf(retries),
     list(others.map(({ settlement }) => settlement.lease.task)),
     others.length > 0 ? saidJson(others.map(({ settlement, i }) => item(settlement, i))) : null,
     others.some(({ settlement }) => settlement.source !== 'any' && !leavesSource(settlement)),

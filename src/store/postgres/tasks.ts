@@ -51,6 +51,7 @@ import type { Database } from './database.ts';
 import { enqueued, imported, kindOf, newToken, saidJson, tokenOf, withPayloadsApart } from './encoding.ts';
 import { codeOf, isBlocked, UNIQUE_CONFLICT } from './failures.ts';
 import type { Look, LostLeases } from './recover.ts';
+import { isRetry, stateAfterRetry } from './retries.ts';
 import { type Numbered, type Round, roundOf, roundOfNumbered, settleValues } from './settle.ts';
 import type { Wake } from './wake.ts';
 import { Gathering, list } from './writer.ts';
@@ -613,11 +614,15 @@ export class PostgresTasks implements TaskStore {
     this.#parts.time.learn(now);
     this.#parts.counting.isPending = true;
     const answers = new Array<Settled>(count);
+    let isWaitingAgain = given?.some(([, answer, state]) => answer === 'settled' && isWaiting(state as TaskState));
     for (const { i, settlement } of round.values()) {
       answers[i] = SUCCEEDED;
+      if (isRetry(settlement)) {
+        answers[i] = { answer: 'settled', state: stateAfterRetry(settlement) };
+        isWaitingAgain = true;
+      }
       if (settlement.sighting) this.#parts.counting.hasSeen = true;
     }
-    const isWaitingAgain = given?.some(([, answer, state]) => answer === 'settled' && isWaiting(state as TaskState));
     if (opens || isWaitingAgain) this.#parts.notify('work');
     if (shuts) this.#parts.notify('recall');
     if (endsGroups) await this.#endGroups([...round.keys()]);

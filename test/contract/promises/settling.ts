@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Decision, Facts } from '../../../src/failure/decide.ts';
-import type { Claimed, HistoryEntry, Recovered } from '../../../src/store/store.ts';
+import type { Claimed, HistoryEntry, NewTask, Recovered, Settled, Settlement } from '../../../src/store/store.ts';
 import { TRANSITIONS } from '../../../src/task.ts';
 import {
   because,
@@ -16,6 +16,7 @@ import {
   type StoreFactory,
   settlement,
   succeeded,
+  UNBEGUN,
   useScene,
 } from '../scene.ts';
 
@@ -24,6 +25,7 @@ export function promisesOfSettling(factory: StoreFactory): void {
 
   describe('where it leads', () => promisesOfStates(scene));
   describe('what it counts', () => promisesOfDeltas(scene));
+  describe('many in one call', () => promisesOfBatches(scene));
   describe('when it is refused', () => promisesOfAnswers(scene));
   describe('what it records', () => promisesOfEvidence(scene));
 }
@@ -298,6 +300,103 @@ function promisesOfDeltas(scene: Scene): void {
     );
   });
 }
+
+function promisesOfBatches(scene: Scene): void {
+  const jitter = (roll: number) => ({ low: 0, high: 9_000, roll });
+  const explained = (decision: Decision, roll?: number, density?: number): Decision => ({
+    ...decision,
+    because: because('retry', {
+      text: `With "roll":${roll} of "roll": \\ 0.5`,
+      ...(roll !== undefined && { jitter: { ...jitter(roll), ...(density !== undefined && { density }) } }),
+    }),
+  });
+  const told = (name: string, message = `${name} failed`): Partial<Settlement> => ({
+    report: { ranFor: 7, outcome: 'failure', failure: { ...failure(), message, evidence: { rule: 'message' } } },
+  });
+  /** What may end an execution: each of two tasks, the second of them for the second time. */
+  const endings: readonly (readonly [Decision, Partial<Settlement>?, Partial<NewTask>?])[] = [
+    [retryIn(0)],
+    [retryIn(0), {}, { priority: 5 }],
+    [retryIn(1_500)],
+    [retryIn(0, 'http.503')],
+    [retryIn(0, 'http.503', 'unknown')],
+    [explained(retryIn(2_000.4), 0.25)],
+    [explained(retryIn(2_000.4), 0.75)],
+    [explained(retryIn(0), 1e-9, 0.5)],
+    [explained(retryIn(0))],
+    [retryIn(0), told('"one"')],
+    [retryIn(0), told('"one"')],
+    [retryIn(0), told('two {,} \\ \u{1f600} NULL')],
+    [retryIn(0), { report: { ranFor: 3, outcome: 'failure', failure: failure(), message: 'A note, and {"quotes"}.' } }],
+    [retryIn(0), {}, { unique: { key: 'first', while: 'waiting', onConflict: 'ignore' } }],
+    [retryIn(500), {}, { unique: { key: 'second', while: 'unfinished', onConflict: 'ignore' } }],
+    [{ ...retryIn(0), needsToken: true } as Decision],
+    [{ ...retryIn(0), verdict: 'fs.locked' } as Decision],
+    [deferredFor(3_000)],
+    [handedBack()],
+    [handedBack(), { report: UNBEGUN }],
+    [retryIn(0), { source: 'any' }],
+  ];
+
+  test.each(['fifo', 'lifo', 'priority'] as const)(
+    'writes many settlements of one call as each alone, in a %s queue',
+    async (order) => {
+      const worker = await scene.join();
+      const queues = ['alone', 'together'] as const;
+      const ids = { alone: [] as number[], together: [] as number[] };
+      for (const queue of queues) await scene.store.sources.setUp(queue, { order });
+      for (const [, , task] of endings) {
+        for (const queue of queues) {
+          const unique = task?.unique && { ...task.unique, key: `${queue} ${task.unique.key}` };
+          ids[queue].push(await scene.enqueueOne({ queue, ...task, ...(unique && { unique }) }));
+        }
+        scene.advance(10);
+      }
+      const claimAll = async (queue: (typeof queues)[number]) => {
+        const claimed = await scene.claim(worker, { queues: [queue], limit: 100 });
+        return claimed.map((each) => ({ claimed: each, n: ids[queue].indexOf(each.lease.task) }));
+      };
+      const settlementOf = ({ claimed, n }: { claimed: Pick<Claimed, 'lease' | 'revision'>; n: number }) => {
+        const [decision, more] = endings[n] as (typeof endings)[number];
+        return settlement(claimed, decision, more);
+      };
+
+      for (let time = 1; time <= 3; time += 1) {
+        const [alone, together] = [await claimAll('alone'), await claimAll('together')];
+        expect(together.map(({ n }) => n)).toEqual(alone.map(({ n }) => n));
+        expect(together.map(({ claimed: { facts, lastFailure } }) => ({ facts, lastFailure }))).toEqual(
+          alone.map(({ claimed: { facts, lastFailure } }) => ({ facts, lastFailure })),
+        );
+        expect(alone).toHaveLength(endings.length);
+        scene.advance(100);
+        const answers: Settled[] = [];
+        for (const each of alone) answers.push(...(await scene.store.tasks.settle([settlementOf(each)])));
+        expect(await scene.store.tasks.settle(together.map(settlementOf))).toEqual(answers);
+        scene.advance(10_000);
+      }
+
+      for (const [n, [decision, more]] of endings.entries()) {
+        const [alone, together] = [ids.alone[n] as number, ids.together[n] as number];
+        const { id: _, queue: __, unique: ___, ...record } = await scene.find(together);
+        expect(await scene.find(alone)).toMatchObject(record);
+        const history = await scene.store.records.history(together);
+        expect(await scene.store.records.history(alone)).toEqual(history);
+        expect(history).toHaveLength(3);
+        for (const entry of history) {
+          expect(entry).toMatchObject({
+            because: decision.because,
+            outcome: settlementOf({ claimed: HELD, n }).report.outcome,
+          });
+          if (more?.report?.message) expect(entry).toMatchObject({ message: more.report.message });
+          if (more?.report?.failure) expect(entry).toMatchObject({ failure: more.report.failure });
+        }
+      }
+    },
+  );
+}
+
+/** Of a settlement whose lease does not matter. */
+const HELD = { lease: { task: 0, execution: 0, token: '' }, revision: 0 };
 
 function promisesOfAnswers(scene: Scene): void {
   test('answers `changed` with fresh facts and revision after a cancel was requested, and writes nothing', async () => {

@@ -1,6 +1,6 @@
 -- Claiming, from the top down: `claim` calls `take_next`, which asks each queue in turn by `take`. `take` finds the next tasks of
--- one queue in its exact order (`pick_next`, by `pick` of pick.sql, or by `pick_limited` where lanes of limited sources are met),
--- leases them (`lease`), counts their starts for limits, and deactivates the empty lanes that were read.
+-- one queue in its exact order (`pick_next`: by `pick_single` if one lane is active, else by `pick` of pick.sql, or by `pick_limited`
+-- where lanes of limited sources are met), leases them (`lease`), counts their starts for limits, and deactivates the empty lanes that were read.
 --
 -- A lane has the ready tasks of one class, source and track in their order. Its rank is at most the place of its first task: a
 -- claim reads the first lanes by rank and the first tasks of each, and merges them. So its cost depends on how many tasks it

@@ -18,9 +18,15 @@ CREATE FUNCTION handed(l live, b bodies, p_checkpoint text) RETURNS json LANGUAG
         l.verdict, l.error, l.failed_as, l.why = 'expiry', p_checkpoint, l.key_from) END)
 $$;
 
--- The same of a task that was leased now. Of one that has no value besides those of every task, these are a shorter list.
+-- The same of a task that was leased now. Of one that has no value besides those of every task, these are a shorter list; and of one that has
+-- besides them only what its failures left.
 CREATE FUNCTION handed_now(l live, b bodies, p_checkpoint text) RETURNS json LANGUAGE sql AS $$
-  SELECT CASE WHEN l.executions = 1 AND l.deadline IS NULL AND l.idempotent AND b.key IS NULL AND b.policy IS NULL AND l.why IS NULL AND l.reason IS NULL
-      AND l.error IS NULL AND l.charged IS NULL AND l.deferrals = 0 AND NOT l.suspect AND l.verdict IS NULL
-    THEN json_build_array(l.id, l.class, b.source, b.priority, b.submitted_at, b.payload) ELSE handed(l, b, p_checkpoint) END
+  SELECT CASE WHEN l.deadline IS NOT NULL OR NOT coalesce(l.idempotent, false) OR b.key IS NOT NULL OR b.policy IS NOT NULL OR l.why IS NOT NULL
+      OR l.deferrals > 0 OR l.suspect OR l.verdict IS NOT NULL THEN handed(l, b, p_checkpoint)
+    WHEN l.executions = 1 AND l.reason IS NULL AND l.error IS NULL AND l.charged IS NULL
+      THEN json_build_array(l.id, l.class, b.source, b.priority, b.submitted_at, b.payload)
+    WHEN l.executions > 1 AND l.round_base = 0 AND l.in_a_row = 0 AND l.deferred_since IS NULL AND l.recoveries IS NULL AND l.key_from IS NULL
+        AND p_checkpoint IS NULL
+      THEN json_build_array(l.id, l.class, b.source, b.priority, b.submitted_at, b.payload, l.executions, l.first_started_at, l.charged, l.error, l.failed_as)
+    ELSE handed(l, b, p_checkpoint) END
 $$;

@@ -6,6 +6,14 @@ CREATE TYPE settlement AS (
   er text, fa text, rs text, pl boolean, oc text, f text, m text, b text, rf bigint, nt boolean, vd text, so integer, sr bigint, sc json
 );
 
+-- Retries as columns, sorted by id. `said`: the place of what each has in common with others in the list of `settlement`s. `because`: the
+-- place of its explanation; `roll`: its random number there, if it has one. `ran_for` and `place` are only needed if a retry is settled as
+-- an item.
+CREATE TYPE retries AS (
+  id bigint[], token uuid[], execution integer[], revision integer[], delay bigint[], said integer[], because integer[], roll text[],
+  ran_for bigint[], place integer[]
+);
+
 -- Charges of one reason and kind, and the sum of the waits after them; the sum is left out if it is 0.
 CREATE FUNCTION charged_as(p_reason text, p_kind text, p_count integer, p_delay bigint) RETURNS jsonb LANGUAGE sql STABLE AS $$
   SELECT jsonb_strip_nulls(jsonb_build_object('reason', p_reason, 'kind', p_kind, 'count', p_count,
@@ -60,9 +68,10 @@ BEGIN
 END $$;
 
 -- Settles tasks, each at most once per call. Returns a list for each: its new state, or why it was not changed. `p_differing` are
--- tasks whose source was changed meanwhile.
+-- tasks whose source was changed meanwhile. The caller wakes the lanes.
 CREATE FUNCTION settle_items(p_items settlement[], p_have_keys boolean, p_differing bigint[], p_patience integer, p_now bigint,
-  OUT answers json[], OUT answered bigint[], OUT changed bigint[]) LANGUAGE plpgsql AS $$
+  OUT answers json[], OUT answered bigint[], OUT changed bigint[],
+  OUT woken bigint[], OUT keys double precision[], OUT seqs bigint[]) LANGUAGE plpgsql AS $$
 DECLARE
   item record;
   weighted integer[] := ARRAY(SELECT c.id FROM queues q JOIN classes c ON c.queue = q.id WHERE q.ordering = 'weighted_random');
@@ -70,9 +79,6 @@ DECLARE
   yielded_to bigint[] := '{}';
   occupant bigint;
   of_groups bigint[];
-  woken bigint[];
-  keys double precision[];
-  seqs bigint[];
 BEGIN
   FOR item IN
     SELECT l.id, l.unique_while, i.n FROM unnest(p_items) i JOIN live l ON l.id = i.id
@@ -166,8 +172,6 @@ BEGIN
     (SELECT array_agg(lane) FROM entered), (SELECT array_agg(key) FROM entered), (SELECT array_agg(seq) FROM entered)
   INTO answers, answered, changed, of_groups, woken, keys, seqs;
   IF of_groups IS NOT NULL THEN PERFORM end_group_tasks(of_groups); END IF;
-  PERFORM wake_lanes(woken, keys, seqs);
-  IF woken IS NOT NULL THEN PERFORM set_config('holdfast.woke', 'yes', true); END IF;
 END $$;
 
 -- Says of these tasks that they, or their sources, were changed since the decision: with the new facts and the new states of the sources.
@@ -184,26 +188,35 @@ BEGIN
   RETURN ARRAY(SELECT (refund ->> 'task')::bigint FROM unnest(p_items) i CROSS JOIN LATERAL json_array_elements(i.sc -> 'refunds') refund);
 END $$;
 
--- Settles a batch: plain successes by their ids, tokens and results, others as items. Returns lists of id, answer and more; plain
--- successes that were written are left out. Fails as a whole, with lock_not_available, if an open transaction has the unique key
+-- Settles a batch: plain successes by their ids, tokens and results, retries as columns, others as items. Returns lists of id, answer and
+-- more; plain successes and retries that were written are left out. `p_said`: what retries have in common, and the two parts of their
+-- explanations, as in `retries`. Fails as a whole, with lock_not_available, if an open transaction has the unique key
 -- of a task that will wait again locked for longer than `p_patience` milliseconds. `p_changes`: some items change their source or
 -- name a state of it. `p_places`: the places of plain successes in the call; -1 for those that do not concern their source.
 -- `p_counts`: a list of keys and how many of these settlements are counted under each. `p_counted`: of each settlement, in the order
--- of ids and items, the place of its key, from 1 on. `p_seen`: what they say of groups of failures.
-CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_places integer[], p_results json, p_plain json, p_item_ids bigint[],
-  p_items json, p_changes boolean, p_counts json, p_counted integer[], p_seen json, p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
+-- of ids, retries and items, the place of its key, from 1 on. `p_seen`: what they say of groups of failures.
+CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_places integer[], p_results json, p_plain json, p_retries retries,
+  p_said json, p_item_ids bigint[], p_items json, p_changes boolean, p_counts json, p_counted integer[], p_seen json, p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
   items settlement[] := ARRAY(SELECT i FROM json_populate_recordset(NULL::settlement, p_items) i);
+  said settlement[];
+  becauses text[];
+  -- All, in the order of `p_counted`.
+  ids bigint[] := p_ids || p_retries.id || p_item_ids;
   have_keys boolean := p_items IS NOT NULL AND EXISTS (SELECT 1 FROM live WHERE id = ANY(p_item_ids) AND unique_while IS NOT NULL);
   rest bigint[];
+  retried record;
   settled record;
+  woken bigint[];
+  keys double precision[];
+  seqs bigint[];
   answers json[];
   item settlement;
   -- Whether any of their sources has a row, or may get one.
   has_states boolean := EXISTS (SELECT 1 FROM source_states) OR p_changes;
   frees_queue boolean := EXISTS (SELECT 1 FROM queues WHERE concurrency IS NOT NULL)
-    AND EXISTS (SELECT 1 FROM live WHERE id = ANY(p_ids || p_item_ids) AND counted_queue IS NOT NULL);
+    AND EXISTS (SELECT 1 FROM live WHERE id = ANY(ids) AND counted_queue IS NOT NULL);
   sources_ record;
   differing bigint[] := '{}';
   refunded bigint[];
@@ -212,15 +225,32 @@ DECLARE
   are_settled boolean := true;
 BEGIN
   IF has_states AND NOT p_changes THEN
-    has_states := EXISTS (SELECT 1 FROM (SELECT DISTINCT lane FROM live WHERE id = ANY(p_ids || p_item_ids)) t
+    has_states := EXISTS (SELECT 1 FROM (SELECT DISTINCT lane FROM live WHERE id = ANY(ids)) t
       JOIN lanes a ON a.id = t.lane JOIN source_states s ON s.name = a.source);
   END IF;
-  IF has_states OR have_keys OR p_items IS NOT NULL AND cardinality(p_ids) > 0 THEN
+  IF has_states OR have_keys OR (cardinality(p_ids) > 0)::integer + (p_items IS NOT NULL)::integer + (p_retries.id IS NOT NULL)::integer > 1 THEN
     -- If several statements will lock these tasks, all are locked here in one order, so that two of these calls cannot wait for
     -- each other.
     refunded := CASE WHEN p_changes THEN refunded_by(items) END;
-    PERFORM 1 FROM live WHERE id = ANY(p_ids || p_item_ids || refunded) ORDER BY id FOR UPDATE;
+    PERFORM 1 FROM live WHERE id = ANY(ids || refunded) ORDER BY id FOR UPDATE;
     PERFORM 1 FROM ended WHERE id = ANY(refunded) ORDER BY id FOR UPDATE;
+  END IF;
+  IF p_retries.id IS NOT NULL THEN
+    said := ARRAY(SELECT i FROM json_populate_recordset(NULL::settlement, p_said -> 0) i);
+    becauses := texts_of(p_said -> 1);
+    IF has_states THEN
+      rest := p_retries.id;
+    ELSE
+      retried := settle_retries(p_retries, said, becauses, now_);
+      rest := retried.rest;
+      woken := retried.woken;
+      keys := retried.keys;
+      seqs := retried.seqs;
+    END IF;
+    IF rest <> '{}' THEN
+      have_keys := true;
+      items := items || items_of(p_retries, rest, said, becauses);
+    END IF;
   END IF;
   IF has_states THEN
     sources_ := settle_sources(p_ids, p_tokens, p_places, items, now_);
@@ -238,6 +268,18 @@ BEGIN
   END IF;
   IF cardinality(items) > 0 THEN
     settled := settle_items(items, have_keys, differing, p_patience, now_);
+    IF settled.woken IS NOT NULL THEN
+      -- Of each lane the first. All lanes are woken in one order, so that two calls cannot wait for each other.
+      SELECT array_agg(lane), array_agg(key), array_agg(seq) INTO woken, keys, seqs FROM (
+        SELECT DISTINCT ON (lane) lane, key, seq FROM unnest(woken || settled.woken, keys || settled.keys, seqs || settled.seqs) w(lane, key, seq)
+        ORDER BY lane, key, seq) first;
+    END IF;
+  END IF;
+  IF woken IS NOT NULL THEN
+    IF cardinality(woken) = 1 THEN PERFORM wake_lane(woken[1], keys[1], seqs[1], now_); ELSE PERFORM wake_lanes(woken, keys, seqs); END IF;
+    PERFORM set_config('holdfast.woke', 'yes', true);
+  END IF;
+  IF cardinality(items) > 0 THEN
     IF has_states THEN PERFORM refund(sources_.refunds, now_); END IF;
     answers := settled.answers;
     IF settled.changed IS NOT NULL THEN
@@ -254,7 +296,7 @@ BEGIN
   END IF;
   IF p_counts IS NOT NULL THEN
     INSERT INTO counter_entries (at, counts, unwritten) VALUES (now_, p_counts, CASE WHEN NOT are_settled THEN
-      (SELECT array_agg(c.place) FROM unnest(answers) a JOIN unnest(p_ids || p_item_ids, p_counted) c(id, place)
+      (SELECT array_agg(c.place) FROM unnest(answers) a JOIN unnest(ids, p_counted) c(id, place)
         ON c.id = (a ->> 0)::bigint WHERE a ->> 1 <> 'settled') END);
   END IF;
   IF p_seen IS NOT NULL THEN

@@ -60,6 +60,31 @@ describe('what a handler knows about its execution', () => {
     ]);
   });
 
+  test('is passed on by a copy, and by an object whose prototype it is', async () => {
+    const passedOn: object[] = [];
+    const work = defineTask('work', {
+      run(_: unknown, task) {
+        for (const one of [{ ...task }, Object.create(task) as RunningTask]) {
+          const { id, idempotencyKey, signal, log, checkpoint } = one;
+          passedOn.push({ id, idempotencyKey, signal, log, checkpoint });
+        }
+      },
+    });
+    const kit = await open({ tasks: [work] });
+    const { id } = await kit.holdfast.enqueue(work, null);
+
+    await kit.drain();
+
+    const all = {
+      id,
+      idempotencyKey: expect.stringMatching(/^\d+-[0-9a-z]+-0$/),
+      signal: expect.any(AbortSignal),
+      log: expect.objectContaining({ warn: expect.any(Function) }),
+      checkpoint: undefined,
+    };
+    expect(passedOn).toEqual([all, all]);
+  });
+
   test('leaves out what does not exist', async () => {
     const told: RunningTask[] = [];
     const work = defineTask('work', { run: (_: unknown, task) => void told.push(task) });

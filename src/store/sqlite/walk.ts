@@ -47,6 +47,13 @@ interface LaneTasks {
   taken: number;
 }
 
+/** The first tasks of a lane: the last of them, and the one after it. */
+interface FirstTasks {
+  readonly seqs: readonly number[];
+  readonly last: Position;
+  readonly next: Position | undefined;
+}
+
 /** How many tasks of a lane are read at once while the first task of another lane may come before some of them. */
 const READ_AT_ONCE = 8;
 
@@ -186,16 +193,14 @@ export class Walk {
     const second = merge.secondPosition();
     const mayTakeMany = isUnbound(track) && !allowance?.ramping;
     const left = mayTakeMany ? Math.min(enough - taken.length, allowance?.starts ?? enough) : 1;
-    const most = second ? Math.min(left, READ_AT_ONCE) : left;
-    const tasks = this.#tasksOf(active.lane, most + 1);
-    const beyond = tasks.findIndex((task, n) => n === most || (n > 0 && second && !precedes(task, second)));
-    const count = beyond < 0 ? tasks.length : beyond;
-    for (const { seq } of tasks.slice(0, count)) taken.push(Math.abs(seq));
+    const { seqs, last, next } = second
+      ? this.#tasksBefore(active.lane, second, Math.min(left, READ_AT_ONCE))
+      : this.#firstTasks(active.lane, left);
+    for (const seq of seqs) taken.push(Math.abs(seq));
     round.classes.add(id);
-    const next = tasks[count];
-    this.#lanes.takeUpTo(input.group, active, tasks[count - 1] as Position, next);
+    this.#lanes.takeUpTo(input.group, active, last, next);
     merge.moveFirst([input], [next && { ...active, ...next }]);
-    if (allowance) this.#account(merge, allowance, count, track);
+    if (allowance) this.#account(merge, allowance, seqs.length, track);
     if (track === TRACK.alone) round.alone = 'taken';
     if (track === TRACK.suspect && --round.suspects <= 0) merge.dropTrack(TRACK.suspect);
   }
@@ -302,12 +307,33 @@ export class Walk {
     return types.includes(this.#catalogue.class(id).type) && !this.#restricted.forbidsAhead(source, track);
   }
 
-  #tasksOf(lane: number, most: number): Position[] {
+  /** The first task of a lane, and those after it that come before a task of another lane. */
+  #tasksBefore(lane: number, other: Position, most: number): FirstTasks {
+    const tasks = this.#tasksOf(lane, most + 1);
+    const beyond = tasks.findIndex((task, n) => n === most || (n > 0 && !precedes(task, other)));
+    const count = beyond < 0 ? tasks.length : beyond;
+    const seqs = tasks.slice(0, count).map(({ seq }) => seq);
+    return { seqs, last: tasks[count - 1] as Position, next: tasks[count] };
+  }
+
+  /** The first tasks of a lane that come in their turn in any case, so that nobody compares their order keys. */
+  #firstTasks(lane: number, most: number): FirstTasks {
+    const seqs = this.#sql.column<number>(
+      'SELECT seq FROM hf_ready WHERE lane = ? ORDER BY order_key, seq LIMIT ?',
+      lane,
+      most,
+    );
+    const [last, next] = this.#tasksOf(lane, 2, seqs.length - 1);
+    return { seqs, last: last as Position, next };
+  }
+
+  #tasksOf(lane: number, most: number, from = 0): Position[] {
     return this.#sql
       .rows<[order_key: number, seq: number]>(
-        'SELECT order_key, seq FROM hf_ready WHERE lane = ? ORDER BY order_key, seq LIMIT ?',
+        'SELECT order_key, seq FROM hf_ready WHERE lane = ? ORDER BY order_key, seq LIMIT ? OFFSET ?',
         lane,
         most,
+        from,
       )
       .map(([order_key, seq]) => ({ order_key, seq }));
   }

@@ -25,7 +25,8 @@ async function printCompletions(): Promise<void> {
 
 /** Loads the program only now, because it takes longer than to say the version. */
 async function runCommand(): Promise<void> {
-  const { main } = await import('./start.ts');
+  const { endWithClosedTerminal, main } = await import('./start.ts');
+  endWithClosedTerminal();
   await main(args);
 }
 

@@ -136,12 +136,19 @@ export function problemJson(problem: Problem): object {
     type: `urn:holdfast:problem:${problem.code}`,
     code: problem.code,
     title: titleOf(problem.code),
-    detail: [problem.message, ...problem.why].join(' '),
+    detail: inOneText([problem.message, ...problem.why]),
     exit: problem.exit,
     hints: problem.hints,
     retryable: problem.retryable,
     ...(cause instanceof InvalidConfigError && { file: cause.file, problems: cause.problems.map(configProblemJson) }),
   };
+}
+
+/** A sentence that begins with a capital letter follows a full stop. */
+function inOneText(sentences: readonly string[]): string {
+  return sentences.reduce(
+    (text, next) => `${text}${/[^.:!?…]$/.test(text) && /^\p{Lu}/u.test(next) ? '.' : ''} ${next}`,
+  );
 }
 
 function titleOf(code: ProblemCode): string {

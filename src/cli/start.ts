@@ -6,6 +6,8 @@ import { outputFailed, problemOf } from './problem.ts';
 import { flagsAmong, problemOfCommander, problemOfCrash, programFor, withTerms } from './program.ts';
 import { report } from './report.ts';
 
+export { endWithClosedTerminal } from './terminal/closed-terminal.ts';
+
 /** How long the process may live after the end of its command if a timer or a child's pipe is still open. */
 const LINGER_MS = 2_000;
 

@@ -1,5 +1,7 @@
-import type { InvalidConfigError } from '../errors.ts';
+import { type InvalidConfigError, TaskNotFoundError } from '../errors.ts';
+import type { FailureGroupView } from '../queue/failures.ts';
 import type { Operations } from '../queue/operations.ts';
+import type { Task } from '../queue/task-view.ts';
 import type {
   ClockRecord,
   Counts,
@@ -38,6 +40,9 @@ const MOST_SOURCES = 20;
 /** For how many reasons without advice a task is named. */
 const MOST_EXAMPLES = 5;
 
+/** How many groups of failures of a reason are looked at. */
+const MOST_GROUPS = 10;
+
 /** How many types are named in one line. */
 const MOST_TYPES = 5;
 
@@ -49,6 +54,8 @@ const LONGEST_MESSAGE = 60;
 
 /** For how long a redrive that stopped itself needs attention. */
 const STOPPED_SHOWN_FOR_MS = 24 * 3_600_000;
+
+const HOUR_MS = 3_600_000;
 
 /** For so long, workers of two versions are no alarm. */
 const DEPLOY_MAY_TAKE_MS = 15 * 60_000;
@@ -68,6 +75,10 @@ export interface SeenStatus {
   readonly workers: readonly WorkerRecord[];
   readonly alive: readonly WorkerRecord[];
   readonly attention: readonly Attention[];
+  /** How many groups of failures are muted that tasks are dead of. */
+  readonly muted: number;
+  /** What failed most in the last hour, of what is retried. */
+  readonly failing: FailureGroupView | undefined;
   readonly oldest: OldestTasks;
   readonly now: number;
 }
@@ -89,7 +100,7 @@ export async function seenStatus(
   const { administration } = holdfast;
   // Counting takes the longest in a large store. PostgreSQL reads the rest meanwhile, on another connection.
   const [counts, rest] = await Promise.all([holdfast.counts(), seenBesides(commands, holdfast, now)]);
-  const { workers, clock, behind, redrives, oldest } = rest;
+  const { workers, clock, behind, redrives, oldest, groups } = rest;
   const alive = workers.filter(({ keepsTasks }) => keepsTasks);
   const missed = counts.due > 0 ? await administration.withoutWorker(MOST_LOOKED_AT) : [];
   const working = alive.filter(worksAll);
@@ -98,7 +109,7 @@ export async function seenStatus(
   const attention = [
     ...refusedConfig(commands, refused),
     ...clocks(commands, clock),
-    ...(await attentionFrom(commands, holdfast, counts)),
+    ...(await attentionFrom(commands, holdfast, counts, groups)),
     ...unclaimed(commands, counts, working.length > 0, programs),
     ...lacking(commands, working, missed),
     ...(await lapsed(commands, holdfast, counts, alive)),
@@ -107,7 +118,16 @@ export async function seenStatus(
     ...differing(commands, alive, now, patient),
     ...redrives,
   ];
-  return { counts, workers, alive, attention, oldest, now };
+  return {
+    counts,
+    workers,
+    alive,
+    attention,
+    muted: mutedIn(counts, groups),
+    failing: failingMost(groups, now),
+    oldest,
+    now,
+  };
 }
 
 /** What is read without the counts, one after the other. */
@@ -118,6 +138,7 @@ async function seenBesides(commands: CommandLine, holdfast: Operations, now: num
     clock: await administration.clock(),
     behind: await heldBack(commands, holdfast, now),
     redrives: await stoppedRedrives(commands, holdfast, now),
+    groups: await administration.failureGroups(),
     oldest: { ready: await administration.oldestReady(), running: await administration.oldestRunning() },
   };
 }
@@ -140,40 +161,123 @@ function clocks(commands: CommandLine, clock: ClockRecord): Attention[] {
   return text === undefined ? [] : [{ kind: 'clock', count: 1, text, command: commands.command('db clock') }];
 }
 
+/** What tasks died or wait for a person of, by reason. Reasons of which all groups of failures are muted are left out. */
 async function attentionFrom(
   commands: CommandLine,
   holdfast: Operations,
   { byReason }: Counts,
+  groups: readonly FailureGroupView[],
 ): Promise<readonly Attention[]> {
-  const unadvised = byReason.filter(({ reason }) => adviceFor(reason) === undefined).slice(0, MOST_EXAMPLES);
-  const examples = new Map<(typeof byReason)[number], string>();
-  for (const item of unadvised) examples.set(item, await newestOf(holdfast, item));
-  return byReason.map((item): Attention => {
+  const shown = byReason.filter((item) => !isMuted(item, groups));
+  const unadvised = shown.filter(({ reason }) => adviceFor(reason) === undefined).slice(0, MOST_EXAMPLES);
+  const examples = new Map<ReasonCount, Example>();
+  for (const item of unadvised) examples.set(item, await exampleOf(holdfast, item, groups));
+  return shown.map((item): Attention => {
     const { state, reason, count } = item;
     const kind = state === 'dead' ? 'dead' : 'needs_manual';
     const need = count === 1 ? '1 task needs a person' : `${count} tasks need a person`;
     const what = kind === 'dead' ? `${count} dead` : need;
-    const advice = adviceFor(reason);
-    const more = advice === undefined ? (examples.get(item) ?? '') : `. ${advice}`;
+    const example = examples.get(item);
+    const advice = adviceFor(reason, count);
+    const more = advice === undefined ? (example?.text ?? '') : `. ${advice}`;
+    const look = `${kind === 'dead' ? 'list state:dead' : 'inbox'} reason:${visible(reason)}`;
     return {
       kind,
       count,
       reason,
       text: `${what}: ${visible(reason)}${more}`,
-      command: commands.command(`${kind === 'dead' ? 'list state:dead' : 'inbox'} reason:${visible(reason)}`),
+      command: commands.command(
+        kind === 'dead' && example && example.groups > 1 ? `failures reason:${visible(reason)}` : look,
+      ),
     };
   });
 }
 
-/** ` (#18301 payout.send: invalid IBAN)`: the newest task and its message say more than a reason without advice. */
-async function newestOf(holdfast: Operations, { state, reason, count }: Counts['byReason'][number]): Promise<string> {
+function mutedIn({ byReason }: Counts, groups: readonly FailureGroupView[]): number {
+  const reasons = new Set(byReason.filter(({ state }) => state === 'dead').map(({ reason }) => reason));
+  return groups.filter(({ state, dead, reason }) => state === 'muted' && dead > 0 && reasons.has(reason)).length;
+}
+
+/** The group with the most failures in this hour and the one before, unless all of its tasks have ended. */
+function failingMost(groups: readonly FailureGroupView[], now: number): FailureGroupView | undefined {
+  const lately = (group: FailureGroupView) => failuresLately(group, now).count;
+  return groups
+    .filter(({ count, dead, needsManual, state }) => count > dead + needsManual && state !== 'muted')
+    .filter((group) => lately(group) > 0)
+    .sort((a, b) => lately(b) - lately(a))[0];
+}
+
+/** How many failures a group had in this hour and the one before, and since when that is. */
+export function failuresLately(
+  { hours }: FailureGroupView,
+  now: number,
+): { readonly count: number; readonly since: number } {
+  const since = now - (now % HOUR_MS) - HOUR_MS;
+  const count = Object.entries(hours).reduce((sum, [hour, some]) => (Number(hour) >= since ? sum + some : sum), 0);
+  return { count, since };
+}
+
+type ReasonCount = Counts['byReason'][number];
+
+/** Whether people have said of all failures that such tasks died of that they do not matter. A task that waits for a person does. */
+function isMuted(item: ReasonCount, groups: readonly FailureGroupView[]): boolean {
+  const ended = groupsThatEnded(item, groups);
+  return item.state === 'dead' && ended.length > 0 && ended.every(({ state }) => state === 'muted');
+}
+
+/** The groups of failures that such tasks ended with. */
+function groupsThatEnded({ state, reason }: ReasonCount, groups: readonly FailureGroupView[]): FailureGroupView[] {
+  return groups.filter((group) => group.reason === reason && (state === 'dead' ? group.dead : group.needsManual) > 0);
+}
+
+/** What a reason without advice stands for. */
+interface Example {
+  readonly text: string;
+  /** In how many groups of failures its tasks are. */
+  readonly groups: number;
+}
+
+/** ` (#18301 payout.send: invalid IBAN)`: the newest task and its message say more than a reason. */
+async function exampleOf(
+  holdfast: Operations,
+  item: ReasonCount,
+  groups: readonly FailureGroupView[],
+): Promise<Example> {
+  const { state, reason, count } = item;
+  const open = groupsThatEnded(item, groups).filter((group) => group.state !== 'muted');
+  const newest = await Promise.all(open.slice(0, MOST_GROUPS).map(({ task }) => taskIfThere(holdfast, task)));
+  // Those whose tasks have been put back since are over.
+  const present = newest.flatMap((task, i) =>
+    task && task.state === state && task.reason === reason ? [{ task, message: open[i]?.message }] : [],
+  );
+  const [first] = present.length > 0 ? present : await newestOf(holdfast, item);
+  if (!first) return { text: '', groups: present.length };
+  const { task, message } = first;
+  const said = message === undefined ? '' : `: ${shortened(visible(message), LONGEST_MESSAGE)}`;
+  const which = `${count === 1 ? '' : 'the newest: '}#${task.id} ${shortened(summaryOf(task), LONGEST_MESSAGE)}${said}`;
+  const more = open.length > MOST_GROUPS ? 'more than ' : '';
+  const kinds = present.length > 1 ? `, in ${more}${present.length} groups of failures` : '';
+  return { text: `${kinds} (${which})`, groups: present.length };
+}
+
+async function taskIfThere(holdfast: Operations, id: number): Promise<Task | undefined> {
+  try {
+    return await holdfast.get(id);
+  } catch (error) {
+    if (error instanceof TaskNotFoundError) return undefined;
+    throw error;
+  }
+}
+
+/** The newest task of a reason of which no group of failures is known, such as that of an expired task. */
+async function newestOf(
+  holdfast: Operations,
+  { state, reason }: ReasonCount,
+): Promise<readonly { readonly task: Task; readonly message: string | undefined }[]> {
   const filter = { states: [state], reasons: [reason] };
   const { tasks } = await holdfast.administration.search(filter, { limit: 1, most: MOST_LOOKED_AT });
-  const [task] = tasks;
-  if (!task) return '';
-  const last = (await holdfast.administration.lastExecutions([task], 'failed')).get(task.id);
-  const said = last?.failure ? `: ${shortened(visible(last.failure.message), LONGEST_MESSAGE)}` : '';
-  return ` (${count === 1 ? '' : 'the newest: '}#${task.id} ${shortened(summaryOf(task), LONGEST_MESSAGE)}${said})`;
+  const last = await holdfast.administration.lastExecutions(tasks, 'failed');
+  return tasks.map((task) => ({ task, message: last.get(task.id)?.failure?.message }));
 }
 
 /** Workers that lack something themselves, such as room on their disk. */
@@ -337,18 +441,29 @@ async function lapsed(
   const shown = lost.slice(0, MOST_NAMED).map(({ id, running: by }) => `#${id} (${visible(by?.worker ?? 'unknown')})`);
   const more = lost.length > shown.length ? `, and ${lost.length - shown.length} more` : '';
   const are = lost.length === 1 ? '1 task runs' : `${lost.length} tasks run`;
-  const someoneWorks = alive.some(worksAll);
-  const next = someoneWorks
-    ? 'A running worker takes over when it is sure'
-    : 'Start a worker: it records the loss, and runs the task again or asks a person';
+  const { next, command } = await whoRecords(holdfast, lost, alive.some(worksAll));
   return [
     {
       kind: 'lease_lapsed',
       count: lost.length,
       text: `${are} under a worker that was lost: ${shown.join(', ')}${more}. ${next}.`,
-      command: commands.command(someoneWorks ? 'workers' : 'worker'),
+      command: commands.command(command),
     },
   ];
+}
+
+/** Who records the loss of tasks. Any worker does, but only a program that defines their types runs them again. */
+async function whoRecords(
+  holdfast: Operations,
+  lost: readonly Task[],
+  someoneWorks: boolean,
+): Promise<{ readonly next: string; readonly command: string }> {
+  if (someoneWorks) return { next: 'A running worker takes over when it is sure', command: 'workers' };
+  const does = 'it records the loss, and runs the task again or asks a person';
+  if (lost.some(({ type }) => isOwnType(type))) return { next: `Start a worker: ${does}`, command: 'worker' };
+  const [type = ''] = lost.map((task) => task.type);
+  const [taker] = await holdfast.administration.lastTakers([type]);
+  return { next: `${capital(programToStart(taker, holdfast.now()))}; ${does}`, command: 'workers' };
 }
 
 /** Sources and queues for which ready tasks wait: a person may have forgotten that they held it, or is needed. */

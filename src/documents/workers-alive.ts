@@ -1,5 +1,6 @@
 import type { Operations } from '../queue/operations.ts';
 import type { LastTaker, WorkerRecord } from '../store/store.ts';
+import { type Lack, lackOf, type TaskKind } from '../views/lack.ts';
 import { programToStart } from '../views/last-taker.ts';
 
 const FOREGROUND = 'foreground-';
@@ -21,17 +22,30 @@ export async function someoneWorks(holdfast: Operations): Promise<boolean> {
 
 export interface MissingWorkers {
   readonly noneRuns: boolean;
-  /** Those of these types that no running worker takes. */
+  /** The types of which no running worker takes any task. */
   readonly types: readonly string[];
+  /** Why no running worker takes others: their queues, categories and needs. */
+  readonly lacks: readonly Lack[];
   /** What to start for one of them that no command of ours can run. */
   readonly toStart: (type: string) => string;
 }
 
-export async function missingWorkers(holdfast: Operations, types: Iterable<string>): Promise<MissingWorkers> {
+/** What is missing for tasks of these kinds. */
+export async function missingWorkers(holdfast: Operations, kinds: readonly TaskKind[]): Promise<MissingWorkers> {
   const alive = (await holdfast.workers()).filter((worker) => worksAll(worker) && worker.keepsTasks);
-  const isTaken = (type: string) => alive.some(({ takes }) => !takes.types || takes.types.includes(type));
-  const missing = [...new Set(types)].filter((type) => !isTaken(type));
-  return { noneRuns: alive.length === 0, types: missing, toStart: await programsToStart(holdfast, missing) };
+  const types = new Set<string>();
+  const lacks = new Map<string, Lack>();
+  for (const kind of kinds) {
+    const lack = lackOf(alive, kind);
+    if (lack?.of === 'type') types.add(kind.type);
+    else if (lack) lacks.set(lack.words, lack);
+  }
+  return {
+    noneRuns: alive.length === 0,
+    types: [...types],
+    lacks: [...lacks.values()],
+    toStart: await programsToStart(holdfast, [...types]),
+  };
 }
 
 /** What to start for a task of one of these types, and when that was last seen. */

@@ -25,6 +25,7 @@ import type {
 } from '../store/store.ts';
 import { RedriveDriver } from '../worker/redrive-driver.ts';
 import { NewEvents, type NewestEvents, newestEvents } from './events.ts';
+import { type FailureGroupView, failureGroupsSeen } from './failures.ts';
 import { removeOld } from './pruning.ts';
 import { type Task, taskFrom } from './task-view.ts';
 
@@ -87,6 +88,11 @@ export class Administration {
   /** As `oldestRunning` of the store. */
   oldestRunning(): Promise<readonly QueueSince[]> {
     return this.#store.records.oldestRunning();
+  }
+
+  /** As `failures.list`, but writes nothing: it answers also if the disk is full, or while another process writes. */
+  failureGroups(): Promise<readonly FailureGroupView[]> {
+    return failureGroupsSeen(this.#store);
   }
 
   /** As `acts` of the store. */

@@ -13,7 +13,7 @@ import { parseFilter, refuseOtherKeys } from '../filter.ts';
 import { refuseUnknown, text } from '../options.ts';
 import { fits } from '../store/filter.ts';
 import type { Store } from '../store/store.ts';
-import { gatherFailures } from '../worker/failure-groups.ts';
+import { gatherFailures, withNewFailures } from '../worker/failure-groups.ts';
 import { type ActionOptions, by } from './operate.ts';
 
 /** A group of alike failures, as of now. */
@@ -127,6 +127,12 @@ export class Failures {
       if (await failures.write(revision, [], [changed])) return viewOf(changed, upkeep.now());
     }
   }
+}
+
+/** All groups, those that failed last first, with the failures that have not been added to them yet. Writes nothing. */
+export async function failureGroupsSeen({ failures, upkeep }: Store): Promise<readonly FailureGroupView[]> {
+  const now = upkeep.now();
+  return (await withNewFailures(failures)).map((group) => viewOf(group, now));
 }
 
 function viewOf(group: FailureGroup, now: number): FailureGroupView {

@@ -26,7 +26,20 @@ const BY_REASON: Readonly<Record<string, string>> = {
   timeout: 'It ran into its time limit.',
 };
 
+/** As `BY_REASON`, of several tasks, where that speaks of one. */
+const OF_SEVERAL: Readonly<Record<string, string>> = {
+  'task.corrupt':
+    'Their rows in the store are damaged. Restore them from a backup, or cancel them and record them again.',
+  'worker.crash_loop': 'Their workers died each time they ran. Check memory and what they do before you retry them.',
+  'worker.interrupted':
+    'They were interrupted while they ran. Check whether their effects happened, then resolve them.',
+  'worker.lost': 'Their worker died while they ran. Check whether their effects happened, then resolve them.',
+  'deadline.passed': 'Their deadlines have passed.',
+  timeout: 'They ran into their time limits.',
+};
+
 /** What a person should look at, if there is more to say than its message does. */
-export function adviceFor(reason: string | undefined): string | undefined {
+export function adviceFor(reason: string | undefined, count = 1): string | undefined {
+  if (count > 1 && reason !== undefined && Object.hasOwn(OF_SEVERAL, reason)) return OF_SEVERAL[reason];
   return reason !== undefined && Object.hasOwn(BY_REASON, reason) ? BY_REASON[reason] : undefined;
 }

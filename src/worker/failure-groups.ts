@@ -1,7 +1,7 @@
 import { fingerprintOf, hash } from '../failure/classify/fingerprint.ts';
 import { ownFrame } from '../failure/classify/stack.ts';
 import type { Because, Decision } from '../failure/decide.ts';
-import { addSightings, groupsIn, type Sample, type SightedAs } from '../failure/groups.ts';
+import { addSightings, type FailureGroup, groupsIn, type Sample, type SightedAs } from '../failure/groups.ts';
 import type { Failure, Outcome } from '../failure/outcome.ts';
 import type { FailureStore, Sighted } from '../store/failure-groups.ts';
 import { lastError } from '../store/last-error.ts';
@@ -10,6 +10,9 @@ import type { Writable } from '../writable.ts';
 
 /** How many settle calls are added to groups at once. */
 const AT_ONCE = 200;
+
+/** How many settle calls are added to groups that are only read. */
+const MOST_NEW = 1_000;
 
 /** Adds some entries to their groups. Returns whether there may be more. */
 export async function gatherFailures(failures: FailureStore): Promise<boolean> {
@@ -24,6 +27,15 @@ export async function gatherFailures(failures: FailureStore): Promise<boolean> {
     [...groups.values()],
   );
   return true;
+}
+
+/** All groups, those that failed last first, with the entries that are not in them yet. Of very many entries, the oldest are added. */
+export async function withNewFailures(failures: FailureStore): Promise<readonly FailureGroup[]> {
+  const groups = new Map((await failures.groups()).map((group) => [group.id, group]));
+  const { entries } = await failures.entries(MOST_NEW);
+  for (const { at, sightings } of entries) addSightings(groups, sightings, at);
+  const all = [...groups.values()];
+  return entries.length === 0 ? all : all.sort((a, b) => b.lastAt - a.lastAt);
 }
 
 /**

@@ -147,6 +147,21 @@ describe('a table', () => {
     expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(30);
   });
 
+  test('leaves out columns without text, and those that may be, rather than cut what must be read', () => {
+    const [wide, narrow] = [100, 44].map((available) =>
+      table(
+        ['#', ['TASK', 6], ['SOURCE', 0, 12], 'NONE', ['ERROR', 10, 20]],
+        [[1, 'order.push', 'http:api.example', '', 'getaddrinfo ENOTFOUND api.example.com, and more of it']],
+        { columns: available, paint },
+      ),
+    );
+    expect(wide).toEqual([
+      '#  TASK        SOURCE            NONE  ERROR',
+      '1  order.push  http:api.example        getaddrinfo ENOTFOUND api.example.com, and more of it',
+    ]);
+    expect(narrow).toEqual(['#  TASK        ERROR', '1  order.push  getaddrinfo ENOTFOUND api.ex…']);
+  });
+
   test('paints a cell after it was measured', () => {
     const painted: readonly Cell[][] = [[{ text: '1', style: 'ok' }, 'a', 'b']];
     expect(table(columns, painted, { columns: 80, paint })[1]).toBe('<ok 1>  a     b');

@@ -80,6 +80,25 @@ describe.concurrent('a store that cannot be used', () => {
     expect(run.stderr).toContain('cannot be written');
   });
 
+  test('because its folder may not be written says that, and nothing else', async ({ project }) => {
+    chmodSync(project.path('.holdfast'), 0o555);
+    chmodSync(project.folder, 0o755);
+    const asNobody = process.getuid?.() === 0 ? { uid: 65_534 } : {};
+    const { exit, stderr } = await project.start(['enqueue', 'mail'], asNobody).ended;
+    chmodSync(project.path('.holdfast'), 0o755);
+    expect([exit, stderr]).toEqual([
+      9,
+      expect.stringContaining(
+        `${project.store} cannot be opened: it does not exist, and this user may not make files in ${project.path('.holdfast')}.`,
+      ),
+    ]);
+  });
+
+  test('is told to programs in whole sentences', async ({ project }) => {
+    const { document } = await project.json<{ detail: string }>('list', '-s', 'none.db');
+    expect(document.detail).toMatch(/none\.db\. It is named by --store\.$/);
+  });
+
   test('because it is no database', async ({ project }) => {
     project.write('notes.txt', 'dear diary, '.repeat(100));
     const { exit, document } = await project.json('list', '-s', 'notes.txt');

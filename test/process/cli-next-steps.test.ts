@@ -173,6 +173,11 @@ test('of a task with needs that no running worker meets, all say which, and what
     const { stdout: explained } = await project.run('explain', '1');
     expect(explained).toContain(`#1 mail is ready, but the running worker does not take ${lack}.\n`);
     expect(explained).toContain('change  start a worker that has these `capabilities`\n');
+    const hint = `No running worker takes ${lack}. Start a worker that has these \`capabilities\`\n`;
+    await project.run('hold', '1');
+    expect((await project.run('release', '1')).stderr).toContain(hint);
+    expect((await project.run('wait', '1', '--timeout', '1ms')).stderr).toContain(hint);
+    expect((await project.run('enqueue', 'mail', '3')).stderr).not.toContain('No running worker');
   } finally {
     mailer.kill();
   }

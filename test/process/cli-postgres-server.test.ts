@@ -3,7 +3,7 @@ import { watch } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect } from 'vitest';
 import { ask } from '../postgres/ask.ts';
 import { type Cluster, startCluster } from '../postgres/cluster.mjs';
-import { test } from './cli-process.ts';
+import { ON_TERMINAL, test } from './cli-process.ts';
 
 /** When somebody makes a file. */
 async function fileIn(folder: string, name: string): Promise<void> {
@@ -39,6 +39,24 @@ describe('a server of one’s own', () => {
     expect(JSON.parse(stdout).task).toMatchObject({ state: 'succeeded', executions: 1, attempts: 0 });
     worker.kill('SIGTERM');
     expect((await worker.ended).exit).toBe(0);
+  });
+
+  test('may be killed and started again while top and list --watch show it: they say so, and go on', async ({
+    project,
+  }) => {
+    const env = { HOLDFAST_STORE: cluster.url(), COLUMNS: '100' };
+    expect((await project.start(['run', '-b', '--', 'true'], { env }).ended).exit).toBe(0);
+    const top = project.start(['top'], { env, under: ON_TERMINAL });
+    const list = project.start(['list', '--watch'], { env, under: ON_TERMINAL });
+    await Promise.all([top.says('[1 Tasks]'), list.says('q: quit')]);
+
+    await cluster.kill();
+    await Promise.all([top.says('Not read again since'), list.says('not read again:')]);
+    await cluster.start();
+    expect((await project.start(['run', '-b', '--', 'echo', 'later'], { env }).ended).exit).toBe(0);
+    await Promise.all([top.says('echo later'), list.says('echo later')]);
+    for (const each of [top, list]) each.type('q');
+    expect([(await top.ended).exit, (await list.ended).exit]).toEqual([0, 0]);
   });
 
   test('lets nobody in with a wrong password, which is not told', async ({ project }) => {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { type HoldfastProcess, ON_TERMINAL, type Project, test } from './cli-process.ts';
 
 const [ENTER, LEAVE] = ['\u001b[?1049h', '\u001b[?1049l'];
@@ -22,6 +22,8 @@ function inner({ pid }: HoldfastProcess): number {
     found = Number(children.split(' ')[0]);
   }
 }
+
+const read = (project: Project, name: string) => readFileSync(project.path(name), 'utf8');
 
 function isRestored(stdout: string): boolean {
   return stdout.lastIndexOf(LEAVE) > stdout.lastIndexOf(ENTER) && stdout.includes(ENTER);
@@ -83,15 +85,41 @@ describe.runIf(process.platform === 'linux').concurrent('holdfast top', () => {
     expect(document.items.map(({ state }) => state)).toEqual(['open']);
   });
 
-  test('says what is wrong with a filter, and what may not be retried', async ({ project }) => {
+  test('says what is wrong with a filter, which can then be corrected', async ({ project }) => {
     const top = await opened(project);
     top.type('/');
     top.type('colour:red\r');
-    await top.says('unknown filter key');
+    await top.says('unknown filter key "colour"');
+    await top.says('filter: colour:red_');
+    top.type('\u007f'.repeat('colour:red'.length));
+    await top.says('filter: _');
+    top.type('state:held\r');
+    await top.says('No task');
     top.type('\u001b[200~rq\u001b[201~');
     top.type('q');
     expect(await top.ended).toMatchObject({ exit: 0 });
   });
+
+  test.for(['top', 'list --watch', 'events -f', 'run -- sleep 60'])(
+    'holdfast %s ends by itself, and not by a crash of Node, when its terminal is closed',
+    async (words, { project }) => {
+      await project.run('run', '--detach', '--', 'true');
+      // The shell lives on, to write how it ended.
+      const onTerminal = [
+        'sh',
+        '-c',
+        'exec script -qec "trap : HUP; echo began; $*; echo \\$? > code" /dev/null',
+        'sh',
+      ];
+      const started = project.start(words.split(' '), { under: onTerminal });
+      await started.says('began');
+      await started.says(words.startsWith('run') ? 'sleep 60' : words === 'events -f' ? 'queued' : '#');
+      // Who has the other end of the terminal is gone.
+      started.kill('SIGKILL');
+      await vi.waitFor(() => expect(read(project, 'code')).toMatch(/^\d+\n$/), { timeout: 15_000 });
+      expect([0, 75, 129]).toContain(Number(read(project, 'code')));
+    },
+  );
 
   test.for(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)('restores the terminal after %s', async (signal, { project }) => {
     const top = await opened(project);

@@ -126,6 +126,7 @@ describe.each(['SQLite', 'PostgreSQL'])('the operator’s desk on %s', (store) =
         holdfast sources release cmd:true
       Tasks  ○ 1 ready  ↻ 1 retrying  ⚑ 1 needs a person  ✕ 1 dead  ✓ 1 succeeded
       Due  1 now, next in LONG
+      Failing  shell_command with process.exit, 1 failure at TIME: exit 255: no route
       Oldest  ready for LONG (queue default)
       Workers  none
       Store  STORE

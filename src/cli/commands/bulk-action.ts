@@ -21,7 +21,7 @@ import { quoted, visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { filterFrom } from '../flags/filter.ts';
-import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
+import { hintAtWorkers } from '../flags/record-flags.ts';
 import { withStore } from '../opening/open-store.ts';
 import { Problem, usage } from '../problem.ts';
 import { onInterrupt } from '../terminal/interrupts.ts';
@@ -97,7 +97,7 @@ export async function actOnFilter(
     const { counts, interrupted } = await moveAll(cli, holdfast, ids, { move, mayAsk, first });
     report(cli, action.verb, ids.length, counts, interrupted ? args : undefined);
     const mayBeDue = action.verb === 'retry' || action.verb === 'release' || ('as' in action && action.as === 'retry');
-    if (mayBeDue && counts.done > 0) await hintAtWorkers(cli, holdfast, 'resume', typesOf(sample));
+    if (mayBeDue && counts.done > 0) await hintAtWorkers(cli, holdfast, 'resume', sample);
     return interrupted ? EXIT.interrupted : EXIT.done;
   });
 }

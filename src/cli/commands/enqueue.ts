@@ -72,7 +72,7 @@ async function enqueue(cli: Cli, [type = '', json]: readonly string[], flags: Fl
     if (cli.terminal.json) {
       cli.terminal.document(documentOf('enqueue', enqueueContent(task, created, isKnown)));
     } else cli.terminal.result(await recordedLine(cli, holdfast, task));
-    await hintAtWorkers(cli, holdfast, `resume ${id}`, [type]);
+    await hintAtWorkers(cli, holdfast, `resume ${id}`, [task]);
   });
 }
 

@@ -134,9 +134,9 @@ export function groupTable(
     'LAST',
     ...(isWide ? ['TREND'] : []),
     'RETRY',
-    ['TYPE', 8],
-    ['REASON', 8],
-    ['ERROR', 10],
+    ['TYPE', 8, 12],
+    ['REASON', 8, 12],
+    ['ERROR', 10, 24],
   ];
   return { columns, rows };
 }

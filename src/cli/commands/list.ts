@@ -17,9 +17,10 @@ import type { Cli } from '../cli.ts';
 import { FILTER_HELP, filterFrom } from '../flags/filter.ts';
 import { wholeNumberFlag } from '../flags/policy-flags.ts';
 import { withStore } from '../opening/open-store.ts';
-import { usage } from '../problem.ts';
+import { type Problem, usage } from '../problem.ts';
 import { type LiveView, live, type Size, timeNow } from '../terminal/live.ts';
 import { type Cell, type Column, table } from '../terminal/table.ts';
+import { cut } from '../terminal/width.ts';
 
 export interface ListFlags {
   readonly limit?: string;
@@ -102,6 +103,8 @@ class WatchedList implements LiveView {
   readonly #next: () => Promise<Page>;
   #page: Page | undefined;
   #rows: readonly Cell[][] = [];
+  /** Why what is shown is old. */
+  #trouble = '';
 
   constructor(cli: Cli, holdfast: Operations, next: () => Promise<Page>) {
     this.#cli = cli;
@@ -113,12 +116,17 @@ class WatchedList implements LiveView {
     const page = await this.#next();
     this.#rows = await rowsOf(this.#holdfast, page.tasks.slice(0, MOST_WATCHED));
     this.#page = page;
+    this.#trouble = '';
+  }
+
+  failed({ message }: Problem): void {
+    this.#trouble = `  not read again: ${visible(message)}`;
   }
 
   draw({ rows }: Size): readonly string[] {
     const { out } = this.#cli.terminal;
-    const last = out.paint('idle', `${timeNow()}  q: quit  p: ${this.paused ? 'go on' : 'pause'}`);
-    return [...this.#lines(rows - 1), last];
+    const last = `${timeNow()}  q: quit  p: ${this.paused ? 'go on' : 'pause'}${this.#trouble}`;
+    return [...this.#lines(rows - 1), out.paint('idle', cut(last, out.columns))];
   }
 
   async press(): Promise<boolean> {
@@ -150,12 +158,12 @@ function shownOf({ tasks, next, total }: Page, shown: number): string {
 export const COLUMNS: readonly Column[] = [
   ' ',
   '#',
-  ['TASK', 12],
-  ['SOURCE', 8],
-  ['REASON', 8],
+  ['TASK', 12, 16],
+  ['SOURCE', 0, 12],
+  ['REASON', 8, 12],
   'ATTEMPTS',
   'WHEN',
-  ['ERROR', 10],
+  ['ERROR', 10, 24],
 ];
 
 async function print(cli: Cli, holdfast: Operations, { tasks, next, total }: Page, limit: number): Promise<void> {

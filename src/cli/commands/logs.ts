@@ -70,7 +70,7 @@ async function follow(cli: Cli, holdfast: Operations, logs: Logs, task: Task): P
   const { terminal } = cli;
   const watch = await Watch.start(holdfast, [task], ({ state }) => isOver(state));
   logs.show(await holdfast.history(task.id), holdfast.now());
-  if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, `resume ${task.id}`, [task.type]);
+  if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, `resume ${task.id}`, [task]);
   if (task.state === 'held') terminal.note(`#${task.id} is held. Release it: ${cli.command(`release ${task.id}`)}`);
   const sleeper = new Sleeper();
   while (watch.open.length > 0) {

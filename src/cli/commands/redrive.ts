@@ -9,7 +9,7 @@ import { act, type Exit } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { FILTER_HELP } from '../flags/filter.ts';
-import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
+import { hintAtWorkers } from '../flags/record-flags.ts';
 import { type RedriveFlags, redriveFilter } from '../flags/redrive-flags.ts';
 import { withStore } from '../opening/open-store.ts';
 import { usage } from '../problem.ts';
@@ -113,5 +113,5 @@ async function start(cli: Cli, holdfast: Operations, options: RedriveOptions): P
     `Look at it: ${cli.command(`redrives show ${id}`)}        stop it: ${cli.command(`redrives cancel ${id}`)}`,
   );
   const ready = await holdfast.list({ states: ['ready'], limit: 1_000 });
-  await hintAtWorkers(cli, holdfast, 'worker', typesOf(ready));
+  await hintAtWorkers(cli, holdfast, 'resume', ready);
 }

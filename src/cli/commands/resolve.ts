@@ -122,7 +122,7 @@ async function report(cli: Cli, holdfast: Operations, id: number, as: Answer): P
   terminal.answer('resolve', { exit: 0, task: taskJson(task) }, () =>
     terminal.result(`${terminal.out.glyph(task)} #${id} ${became} (decided by ${visible(cli.actor)})`),
   );
-  if (as === 'retry') await hintAtWorkers(cli, holdfast, `resume ${id}`, [task.type]);
+  if (as === 'retry') await hintAtWorkers(cli, holdfast, `resume ${id}`, [task]);
   const { needs_manual: more } = (await holdfast.counts()).byState;
   const need = more === 1 ? 'needs' : 'need';
   if (more > 0) terminal.note(`${more} more ${need} a decision: ${cli.command('inbox')}`);

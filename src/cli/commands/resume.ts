@@ -124,7 +124,7 @@ async function allUnfinished(cli: Cli, holdfast: Holdfast, filter: string): Prom
 
 async function refuseForeign(cli: Cli, holdfast: Holdfast, task: Task): Promise<void> {
   if (isOwnType(task.type)) return;
-  const { types, toStart } = await missingWorkers(holdfast, [task.type]);
+  const { types, toStart } = await missingWorkers(holdfast, [task]);
   const hint = types.length > 0 ? toStart(task.type) : `a running worker takes it: ${cli.command(`wait ${task.id}`)}`;
   throw new Problem('unknown_type', `#${task.id} is a ${visible(task.type)}, which this command cannot run`, {
     why: [`It runs ${OWN_TYPES_TEXT}.`],

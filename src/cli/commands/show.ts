@@ -278,7 +278,7 @@ async function whatHolds(holdfast: Operations, { id }: Task): Promise<string[]> 
 
 async function whoTakesIt(cli: Cli, holdfast: Operations, task: Task): Promise<string[]> {
   const { id, type } = task;
-  const { noneRuns, types, toStart } = await missingWorkers(holdfast, [type]);
+  const { noneRuns, types, toStart } = await missingWorkers(holdfast, [task]);
   const here = isOwnType(type) ? `        here and now  ${cli.command(`resume ${id} --now`)}` : '';
   if (types.length === 0 && task.heldBy === 'no_worker') return whatHolds(holdfast, task);
   if (types.length === 0) return [`next   a worker takes it when it is due${here}`];

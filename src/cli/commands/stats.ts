@@ -141,12 +141,12 @@ function columnsOf(first: string): Column[] {
     'FAILED',
     'RATE',
     'RETRIES',
-    'RETRIES OK',
-    'ATTEMPTS',
+    ['RETRIES OK', 0],
+    ['ATTEMPTS', 0],
     'DEAD',
     'MANUAL',
-    'WASTED',
-    'BUDGET',
+    ['WASTED', 0],
+    ['BUDGET', 0],
   ];
 }
 

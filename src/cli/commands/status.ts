@@ -1,18 +1,19 @@
 import { type Command, Option } from 'commander';
-import { heldBack, type SeenStatus, seenStatus, statusContent } from '../../documents/status.ts';
+import { failuresLately, heldBack, type SeenStatus, seenStatus, statusContent } from '../../documents/status.ts';
 import { worksAll } from '../../documents/workers-alive.ts';
 import type { Counts, QueueSince, WorkerRecord } from '../../store/store.ts';
 import { SIGN_OF_ATTENTION } from '../../views/attention-signs.ts';
 import { type ShownState, signOf, stateWords } from '../../views/glyphs.ts';
 import { documentOf } from '../../views/json-shapes.ts';
-import { lasting, until } from '../../views/times.ts';
-import { visible } from '../../views/visible.ts';
+import { plural } from '../../views/plural.ts';
+import { clockTime, lasting, until } from '../../views/times.ts';
+import { shortened, visible } from '../../views/visible.ts';
 import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { withStore } from '../opening/open-store.ts';
 import { readConfig } from '../opening/read-config.ts';
-import { padded, widthOf } from '../terminal/width.ts';
+import { padded, widthOf, wrapped } from '../terminal/width.ts';
 import { printSummary } from './status-summary.ts';
 import { processWords } from './workers.ts';
 
@@ -62,8 +63,9 @@ async function summary(cli: Cli): Promise<number> {
 }
 
 /** The lines of `status`, also for `top`. */
-export function screen({ terminal: { out } }: Cli, store: string, seen: SeenStatus): string[] {
-  const { counts, alive, attention, oldest, now } = seen;
+export function screen(cli: Cli, store: string, seen: SeenStatus): string[] {
+  const { out } = cli.terminal;
+  const { counts, alive, attention, muted, oldest, now } = seen;
   const totals = Object.entries(totalsOf(counts)).flatMap(([state, count]) => {
     const { text, style } = signOf(state as ShownState);
     const words = `${text} ${count} ${stateWords(state as ShownState)}`;
@@ -74,7 +76,7 @@ export function screen({ terminal: { out } }: Cli, store: string, seen: SeenStat
     return first ? [`${words} ${lasting(first.since, now)} (queue ${visible(first.queue)})`] : [];
   };
   const ages = [...age('ready for', oldest.ready), ...age('running for', oldest.running)];
-  return [
+  const lines = [
     attention.length === 0 ? 'Nothing needs attention.' : 'Attention',
     ...attention.flatMap(({ kind, text, command }) => [
       `  ${out.glyph(SIGN_OF_ATTENTION[kind])} ${text}`,
@@ -82,11 +84,31 @@ export function screen({ terminal: { out } }: Cli, store: string, seen: SeenStat
     ]),
     ...totalLines(totals, out.columns).map((line, i) => `${i === 0 ? 'Tasks  ' : '       '}  ${line}`),
     `Due      ${dueLine(counts, now)}`,
+    ...failingLine(seen),
     ...(ages.length > 0 ? [`Oldest   ${ages.join(', ')}`] : []),
+    ...(muted > 0
+      ? [`Muted    ${plural(muted, 'group', 'groups')} of failures: ${cli.command('failures --all')}`]
+      : []),
     ...workerLines(alive, now).map((line, i) => `${i === 0 ? 'Workers' : '       '}  ${line}`),
     `Store    ${visible(store)}`,
   ];
+  return lines.flatMap((line) => wrapped(line, out.columns));
 }
+
+/** What fails and is retried: without it, a screen of retries looks as if nothing were wrong. */
+function failingLine({ counts, failing, now }: SeenStatus): string[] {
+  if (counts.retrying === 0 || !failing) return [];
+  const { type, reason, message, lastAt } = failing;
+  const lately = failuresLately(failing, now);
+  const last = clockTime(lastAt, now);
+  const since = clockTime(Math.max(lately.since, failing.firstAt), now);
+  const often =
+    lately.count === 1 ? `1 failure at ${last}` : `${lately.count} failures since ${since}, the last at ${last}`;
+  const what = `${visible(type)} with ${visible(reason)}, ${often}`;
+  return [`Failing  ${what}: ${shortened(visible(message), LONGEST_MESSAGE)}`];
+}
+
+const LONGEST_MESSAGE = 100;
 
 /** The totals by state in one line, without words: `○18 ▶3 ✕5`. */
 export function shortTotals({ counts }: SeenStatus): string {

@@ -8,7 +8,7 @@ import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { FILTER_HELP } from '../flags/filter.ts';
-import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
+import { hintAtWorkers } from '../flags/record-flags.ts';
 import { findTask } from '../flags/task-ids.ts';
 import { withStore } from '../opening/open-store.ts';
 import { type Problem, problemJson, problemLines, problemOf } from '../problem.ts';
@@ -81,7 +81,7 @@ async function actOnAll<Flags extends ActionFlags>(
   }
   const ready = done.map(({ task }) => task).filter(({ state }) => state === 'ready');
   if (action.needsWorker && ready.length > 0) {
-    await hintAtWorkers(cli, holdfast, done.length === 1 ? `resume ${ready[0]?.id}` : 'resume', typesOf(ready));
+    await hintAtWorkers(cli, holdfast, done.length === 1 ? `resume ${ready[0]?.id}` : 'resume', ready);
   }
   return exit;
 }

@@ -10,7 +10,7 @@ import { act } from '../action.ts';
 import type { Cli } from '../cli.ts';
 import { FILTER_HELP, filterFrom } from '../flags/filter.ts';
 import { span } from '../flags/moment.ts';
-import { hintAtWorkers, typesOf } from '../flags/record-flags.ts';
+import { hintAtWorkers } from '../flags/record-flags.ts';
 import { findTasks } from '../flags/task-ids.ts';
 import { exitOfTasks } from '../foreground/exit-of-tasks.ts';
 import { Sleeper } from '../foreground/sleeper.ts';
@@ -58,7 +58,7 @@ async function untilOver(
 ): Promise<readonly Task[]> {
   const watch = await Watch.start(holdfast, tasks, ({ state }) => isOver(state));
   for (const task of tasks.filter(({ state }) => isOver(state))) await report(cli, holdfast, task);
-  if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, 'resume', typesOf(watch.open));
+  if (watch.open.length > 0) await hintAtWorkers(cli, holdfast, 'resume', watch.open);
   for (const { id } of watch.open.filter(({ state }) => state === 'held')) {
     cli.terminal.note(`#${id} is held. Release it: ${cli.command(`release ${id}`)}`);
   }

@@ -8,6 +8,8 @@ import type { EnqueueOptions } from '../../queue/enqueue.ts';
 import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { HIGHEST_PRIORITY, isOver, isWaiting } from '../../task.ts';
+import type { TaskKind } from '../../views/lack.ts';
+import { capital, plural } from '../../views/plural.ts';
 import { isOwnType, summaryOf } from '../../views/task-text.ts';
 import { until } from '../../views/times.ts';
 import { visible } from '../../views/visible.ts';
@@ -116,22 +118,31 @@ export async function recordedLine(cli: Cli, holdfast: Operations, task: Task): 
   return `${glyph} #${task.id} ${word} (${visible(task.source)}${due})`;
 }
 
-/** Says what to start if no running worker takes tasks of these types. */
+/** How many kinds of tasks that no worker takes are named. */
+const MOST_LACKS = 3;
+
+/** Says what to start if no running worker takes such tasks. */
 export async function hintAtWorkers(
   cli: Cli,
   holdfast: Operations,
   resume: string,
-  types: Iterable<string>,
+  kinds: readonly TaskKind[],
 ): Promise<void> {
-  const { noneRuns, types: missing, toStart } = await missingWorkers(holdfast, types);
+  const { noneRuns, types: missing, lacks, toStart } = await missingWorkers(holdfast, kinds);
+  const { terminal } = cli;
   const own = missing.filter(isOwnType);
   if (own.length > 0) {
     const what = noneRuns ? 'No worker is running' : `No running worker takes ${own.join(', ')}`;
-    cli.terminal.note(`${what}: start ${cli.command('worker')}, or use ${cli.command(resume)}`);
+    terminal.note(`${what}: start ${cli.command('worker')}, or use ${cli.command(resume)}`);
   }
   for (const type of missing.filter((each) => !isOwnType(each))) {
-    cli.terminal.note(`No running worker takes the type ${visible(type)}: ${toStart(type)}`);
+    terminal.note(`No running worker takes the type ${visible(type)}: ${toStart(type)}`);
   }
+  for (const { words, offered, start = '' } of lacks.slice(0, MOST_LACKS)) {
+    terminal.note(`No running worker takes ${visible(words)}: ${visible(offered)}. ${capital(start)}`);
+  }
+  const more = lacks.length - MOST_LACKS;
+  if (more > 0) terminal.note(`Nor ${plural(more, 'other kind', 'other kinds')} of task: ${cli.command('status')}`);
 }
 
 /** As `hintAtWorkers`, for the tasks that are ready in a queue or for a source. */
@@ -140,10 +151,5 @@ export async function hintAtWorkersFor(
   holdfast: Operations,
   which: { readonly queues?: readonly string[]; readonly sources?: readonly string[] },
 ): Promise<void> {
-  const ready = await holdfast.list({ ...which, states: ['ready'], limit: 1_000 });
-  await hintAtWorkers(cli, holdfast, 'resume', typesOf(ready));
-}
-
-export function typesOf(tasks: readonly Pick<Task, 'type'>[]): ReadonlySet<string> {
-  return new Set(tasks.map(({ type }) => type));
+  await hintAtWorkers(cli, holdfast, 'resume', await holdfast.list({ ...which, states: ['ready'], limit: 1_000 }));
 }

@@ -8,7 +8,7 @@ import { documentOf, historyJson, taskJson } from '../../views/json-shapes.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
 import { span } from '../flags/moment.ts';
-import { foundByKey, hintAtWorkers, type RecordFlags, recordedLine, typesOf } from '../flags/record-flags.ts';
+import { foundByKey, hintAtWorkers, type RecordFlags, recordedLine } from '../flags/record-flags.ts';
 import type { WholeAnswer } from '../output/whole-answer.ts';
 import { exitOfTasks } from './exit-of-tasks.ts';
 import { withForeground, workHere } from './foreground.ts';
@@ -102,7 +102,7 @@ async function endUnworked(
   if (cli.terminal.json) await print(cli, holdfast, work, tasks, { created, detached: open.length > 0, exit });
   else for (const task of tasks) cli.terminal.result(await recordedLine(cli, holdfast, task));
   if (open.length > 0)
-    await hintAtWorkers(cli, holdfast, open.length > 1 ? 'resume' : `resume ${open[0]?.id}`, typesOf(open));
+    await hintAtWorkers(cli, holdfast, open.length > 1 ? 'resume' : `resume ${open[0]?.id}`, open);
   return exit;
 }
 

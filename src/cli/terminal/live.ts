@@ -1,6 +1,7 @@
 import { systemClock } from '../../clock.ts';
 import { clockTime } from '../../views/times.ts';
 import { Sleeper } from '../foreground/sleeper.ts';
+import { type Problem, problemOf } from '../problem.ts';
 import { FullScreen } from './full-screen.ts';
 import { onInterrupt } from './interrupts.ts';
 import { type Key, KeyReader } from './keys.ts';
@@ -21,6 +22,8 @@ export interface Size {
 export interface LiveView {
   /** Reads what is to be shown. Called each second. */
   read(): Promise<void>;
+  /** Reading failed, for example because the server of the store restarts. What was read last stays, and reading goes on. */
+  failed(problem: Problem): void;
   /** The lines of the whole screen. */
   draw(size: Size): readonly string[];
   /** What a key does; false if it means nothing to it: then q ends, and p pauses. */
@@ -47,6 +50,15 @@ export async function live({ out }: Terminal, view: LiveView): Promise<void> {
     if (!ended) screen.draw(view.draw({ rows: stdout.rows || 24, columns: out.columns }));
   };
   const screen = new FullScreen(out, draw);
+  const read = async () => {
+    try {
+      await view.read();
+    } catch (error) {
+      const problem = problemOf(error);
+      if (!problem.retryable) throw error;
+      view.failed(problem);
+    }
+  };
   const press = async (key: Key): Promise<void> => {
     if (ended || (await view.press(key))) return;
     const typed = 'typed' in key ? key.typed : undefined;
@@ -87,7 +99,7 @@ export async function live({ out }: Terminal, view: LiveView): Promise<void> {
   try {
     while (!ended) {
       const began = performance.now();
-      if (!view.paused) await Promise.race([view.read(), asked]);
+      if (!view.paused) await Promise.race([read(), asked]);
       draw();
       const took = performance.now() - began;
       if (!ended) await sleeper.sleep(Math.max(EVERY_MS, took * READING_SHARE));

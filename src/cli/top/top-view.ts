@@ -1,7 +1,7 @@
 import type { SeenStatus } from '../../documents/status.ts';
 import { SIGN_OF_ATTENTION } from '../../views/attention-signs.ts';
 import { visible } from '../../views/visible.ts';
-import { problemLines, problemOf } from '../problem.ts';
+import { type Problem, problemLines, problemOf } from '../problem.ts';
 import type { Key, NamedKey } from '../terminal/keys.ts';
 import { type LiveView, type Size, timeNow } from '../terminal/live.ts';
 import { table } from '../terminal/table.ts';
@@ -48,6 +48,8 @@ export class TopView implements LiveView {
   #typing: string | undefined;
   #asked: Question | undefined;
   #message = '';
+  /** Why what is shown is old. */
+  #trouble = '';
   #size: Size = LEAST;
 
   constructor(parts: TopParts) {
@@ -57,6 +59,11 @@ export class TopView implements LiveView {
   async read(): Promise<void> {
     this.#seen = await this.#parts.seen();
     await this.#readPane();
+    this.#trouble = '';
+  }
+
+  failed(problem: Problem): void {
+    this.#trouble = `Not read again since ${timeNow()}: ${inOneLine(problem)}`;
   }
 
   async #readPane(): Promise<void> {
@@ -180,6 +187,7 @@ export class TopView implements LiveView {
 
   async #type(key: Key): Promise<boolean> {
     const text = this.#typing as string;
+    this.#message = '';
     if ('typed' in key) this.#typing = text + key.typed;
     else if ('pasted' in key) this.#typing = text + key.pasted.replace(/\p{Cc}+/gu, ' ');
     else if (key.name === 'backspace') this.#typing = [...text].slice(0, -1).join('');
@@ -189,15 +197,16 @@ export class TopView implements LiveView {
   }
 
   async #applyFilter(filter: string): Promise<void> {
-    const before = this.#filter;
-    this.#typing = undefined;
+    const before = { filter: this.#filter, pane: this.#pane };
     this.#pane = 'tasks';
     this.#filter = filter;
-    this.#message = '';
     try {
       await this.#readPane();
+      this.#typing = undefined;
     } catch (error) {
-      this.#filter = before;
+      // It can be corrected: what was typed stays.
+      this.#filter = before.filter;
+      this.#pane = before.pane;
       this.#fail(error);
     }
   }
@@ -214,9 +223,7 @@ export class TopView implements LiveView {
   }
 
   #fail(error: unknown): void {
-    this.#message = problemLines(problemOf(error))
-      .map((line) => line.trim())
-      .join('  ');
+    this.#message = inOneLine(problemOf(error));
   }
 
   // ── The selected line ──
@@ -343,10 +350,11 @@ export class TopView implements LiveView {
       return text.length > columns ? text.slice(-columns) : text;
     }
     if (this.#asked) return this.#out.paint('human', cut(`${this.#asked.text} y: yes, any other key: no`, columns));
-    return cut(this.#message, columns);
+    return cut(this.#message === '' ? this.#trouble : this.#message, columns);
   }
 
   #keyLine(): string {
+    if (this.#typing !== undefined && this.#message !== '') return this.#message;
     if (this.#typing !== undefined) return 'Enter: apply  Esc: leave it  such as state:dead reason:http.* since:2h';
     const { actions, looks, tasksOf } = PANE[this.#pane];
     const keys = [...looks, ...actions].map(({ key, words }) => `${key}: ${words}`);
@@ -355,6 +363,13 @@ export class TopView implements LiveView {
       ? ['j/k: scroll', ...keys, 'q: back'].join('  ')
       : ['Enter: show', ...keys, ...tasks, '/: filter', '?: keys', 'q: quit'].join('  ');
   }
+}
+
+/** A problem for the one line that there is for messages. Several lines are joined. */
+function inOneLine(problem: Problem): string {
+  return problemLines(problem)
+    .map((line) => line.trim())
+    .join('  ');
 }
 
 /** More lines than any list or text has. */

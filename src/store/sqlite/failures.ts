@@ -1,3 +1,5 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { StoreError } from '../../errors.ts';
 import { lockHolders } from './lock-holders.ts';
 
@@ -26,11 +28,7 @@ export function storeError(error: unknown, path: string): unknown {
     case 'PERM':
       return readOnly(error, path);
     case 'CANTOPEN':
-      return new StoreError(
-        'store_unavailable',
-        `${path} cannot be opened: its folder does not exist, it is a folder itself, or this user must not open it.`,
-        cause,
-      );
+      return notOpened(error, path);
     case 'FULL':
       return full(error, path);
     case 'CORRUPT':
@@ -50,6 +48,34 @@ export function storeError(error: unknown, path: string): unknown {
       );
     default:
       return new StoreError('store_unavailable', `SQLite refused a statement on ${path}: ${messageOf(error)}`, cause);
+  }
+}
+
+/** SQLite does not say why: the file system does. */
+function notOpened(cause: unknown, path: string): StoreError {
+  const folder = dirname(path);
+  const refused = (why: string, code: 'store_unavailable' | 'store_read_only' = 'store_unavailable') =>
+    new StoreError(code, `${path} cannot be opened: ${why}.`, { cause });
+  try {
+    const folderIs = statSync(folder, { throwIfNoEntry: false });
+    if (!folderIs) return refused('its folder does not exist');
+    const fileIs = statSync(path, { throwIfNoEntry: false });
+    if (fileIs?.isDirectory()) return refused('it is a folder itself');
+    if (!fileIs && !mayWrite(folder)) {
+      return refused(`it does not exist, and this user may not make files in ${folder}`, 'store_read_only');
+    }
+  } catch {
+    // A folder on the way to it may not be entered, or is a file.
+  }
+  return refused('this user may not open it');
+}
+
+function mayWrite(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -105,6 +105,7 @@ class WatchedList implements LiveView {
   #rows: readonly Cell[][] = [];
   /** Why what is shown is old. */
   #trouble = '';
+  #readAt = '';
 
   constructor(cli: Cli, holdfast: Operations, next: () => Promise<Page>) {
     this.#cli = cli;
@@ -117,10 +118,11 @@ class WatchedList implements LiveView {
     this.#rows = await rowsOf(this.#holdfast, page.tasks.slice(0, MOST_WATCHED));
     this.#page = page;
     this.#trouble = '';
+    this.#readAt = timeNow();
   }
 
-  failed({ message }: Problem): void {
-    this.#trouble = `  not read again: ${visible(message)}`;
+  isOld(problem?: Problem): void {
+    this.#trouble = `  of ${this.#readAt}: ${problem ? visible(problem.message) : 'the store does not answer'}`;
   }
 
   draw({ rows }: Size): readonly string[] {

@@ -101,8 +101,7 @@ async function endUnworked(
   const exit = open.length > 0 ? EXIT.done : await (work.exitOf?.(holdfast, tasks, false) ?? exitOfTasks(tasks));
   if (cli.terminal.json) await print(cli, holdfast, work, tasks, { created, detached: open.length > 0, exit });
   else for (const task of tasks) cli.terminal.result(await recordedLine(cli, holdfast, task));
-  if (open.length > 0)
-    await hintAtWorkers(cli, holdfast, open.length > 1 ? 'resume' : `resume ${open[0]?.id}`, open);
+  if (open.length > 0) await hintAtWorkers(cli, holdfast, open.length > 1 ? 'resume' : `resume ${open[0]?.id}`, open);
   return exit;
 }
 

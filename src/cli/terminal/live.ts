@@ -10,6 +10,9 @@ import type { Terminal } from './terminal.ts';
 
 const EVERY_MS = 1_000;
 
+/** After so many seconds without an answer, a person is told. */
+const QUIET_WAITS = 3;
+
 /** Reading takes at most one part in so many of the time: a large store is read less often. */
 const READING_SHARE = 20;
 
@@ -22,8 +25,11 @@ export interface Size {
 export interface LiveView {
   /** Reads what is to be shown. Called each second. */
   read(): Promise<void>;
-  /** Reading failed, for example because the server of the store restarts. What was read last stays, and reading goes on. */
-  failed(problem: Problem): void;
+  /**
+   * What was read last is old, and stays: why, if reading failed and is tried again; without, the store has not answered for some time,
+   * for example because its server restarts.
+   */
+  isOld(problem?: Problem): void;
   /** The lines of the whole screen. */
   draw(size: Size): readonly string[];
   /** What a key does; false if it means nothing to it: then q ends, and p pauses. */
@@ -56,8 +62,25 @@ export async function live({ out }: Terminal, view: LiveView): Promise<void> {
     } catch (error) {
       const problem = problemOf(error);
       if (!problem.retryable) throw error;
-      view.failed(problem);
+      view.isOld(problem);
     }
+  };
+  /** Returns whether the store answered at once. */
+  const readAndDraw = async (): Promise<boolean> => {
+    let isRead = false;
+    let isPrompt = true;
+    const reading = read().finally(() => {
+      isRead = true;
+      sleeper.wake();
+    });
+    for (let waits = 1; !isRead && !ended; waits += 1) {
+      await Promise.race([reading, asked, sleeper.sleep(EVERY_MS)]);
+      if (isRead || waits < QUIET_WAITS) continue;
+      isPrompt = false;
+      view.isOld();
+      draw();
+    }
+    return isPrompt;
   };
   const press = async (key: Key): Promise<void> => {
     if (ended || (await view.press(key))) return;
@@ -99,10 +122,10 @@ export async function live({ out }: Terminal, view: LiveView): Promise<void> {
   try {
     while (!ended) {
       const began = performance.now();
-      if (!view.paused) await Promise.race([read(), asked]);
+      const isPrompt = view.paused || (await readAndDraw());
       draw();
       const took = performance.now() - began;
-      if (!ended) await sleeper.sleep(Math.max(EVERY_MS, took * READING_SHARE));
+      if (!ended) await sleeper.sleep(isPrompt ? Math.max(EVERY_MS, took * READING_SHARE) : EVERY_MS);
     }
     if (failed) throw failed.error;
   } finally {

@@ -50,6 +50,7 @@ export class TopView implements LiveView {
   #message = '';
   /** Why what is shown is old. */
   #trouble = '';
+  #readAt = '';
   #size: Size = LEAST;
 
   constructor(parts: TopParts) {
@@ -60,10 +61,12 @@ export class TopView implements LiveView {
     this.#seen = await this.#parts.seen();
     await this.#readPane();
     this.#trouble = '';
+    this.#readAt = timeNow();
   }
 
-  failed(problem: Problem): void {
-    this.#trouble = `Not read again since ${timeNow()}: ${inOneLine(problem)}`;
+  isOld(problem?: Problem): void {
+    const why = problem ? inOneLine(problem) : 'the store does not answer';
+    this.#trouble = `What is shown is of ${this.#readAt}: ${why}`;
   }
 
   async #readPane(): Promise<void> {

@@ -528,7 +528,8 @@ function atOneMoment<T>(sql: Sql, read: () => T): T {
   try {
     return read();
   } finally {
-    sql.run('COMMIT');
+    // SQLite may have ended it by itself, because the disk failed. The error that says so must not be lost.
+    if (sql.inTransaction) sql.run('COMMIT');
   }
 }
 

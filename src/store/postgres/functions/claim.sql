@@ -409,12 +409,11 @@ DECLARE
   worker_ bigint := p_request ->> 'worker';
   -- The classes whose tasks must not run twice.
   once integer[] := '{}';
-  mine bigint[] := lockable(p_ids, p_now);
   leased bigint[];
   are_unique boolean;
   is_sure boolean;
 BEGIN
-  IF mine = '{}' THEN RETURN '{}'; END IF;
+  IF p_ids = '{}' THEN RETURN '{}'; END IF;
   SELECT p_limited OR NOT EXISTS (SELECT 1 FROM source_states)
     AND NOT EXISTS (SELECT 1 FROM queues WHERE per_second IS NOT NULL OR concurrency IS NOT NULL)
   INTO is_sure FROM workers WHERE id = worker_ AND NOT gone FOR KEY SHARE;
@@ -426,10 +425,14 @@ BEGIN
     once := ARRAY(SELECT id FROM classes WHERE type = ANY(texts_of(p_request -> 'notIdempotent')));
   END IF;
   WITH changed AS (
+    -- The rows that were locked are updated where they are, without a second search by id. One that another transaction changed since
+    -- the statement began is locked and not found there, so it is not leased.
     UPDATE live l SET state = 'running', since = p_now, worker = worker_, token = p_token, revision = 0, cancel = false,
       why = NULL, lost_by = NULL, executions = l.executions + 1, counted = NULL, counted_queue = NULL, is_probe = false,
       idempotent = CASE WHEN l.idempotent IS NULL AND l.class = ANY(once) THEN false ELSE l.idempotent END
-    WHERE l.id = ANY(mine) RETURNING l.id, l.unique_while)
+    WHERE l.ctid = ANY(ARRAY(SELECT ctid FROM live WHERE id = ANY(p_ids) AND state IS NOT DISTINCT FROM 'ready'
+      AND (deadline IS NULL OR deadline > p_now) FOR UPDATE SKIP LOCKED))
+    RETURNING l.id, l.unique_while)
   SELECT array_agg(id), bool_or(unique_while = 'waiting') INTO leased, are_unique FROM changed;
   leased := CASE WHEN cardinality(leased) = cardinality(p_ids) THEN p_ids
     ELSE ARRAY(SELECT t.id FROM unnest(p_ids) WITH ORDINALITY t(id, n) WHERE t.id = ANY(leased) ORDER BY t.n) END;

@@ -199,12 +199,12 @@ CREATE FUNCTION settle(p_ids bigint[], p_tokens uuid[], p_places integer[], p_re
   p_said json, p_item_ids bigint[], p_items json, p_changes boolean, p_counts json, p_counted integer[], p_seen json, p_patience integer) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := now_ms();
-  items settlement[] := ARRAY(SELECT i FROM json_populate_recordset(NULL::settlement, p_items) i);
+  items settlement[] := '{}';
   said settlement[];
   becauses text[];
   -- All, in the order of `p_counted`.
   ids bigint[] := p_ids || p_retries.id || p_item_ids;
-  have_keys boolean := p_items IS NOT NULL AND EXISTS (SELECT 1 FROM live WHERE id = ANY(p_item_ids) AND unique_while IS NOT NULL);
+  have_keys boolean := false;
   rest bigint[];
   retried record;
   settled record;
@@ -214,9 +214,9 @@ DECLARE
   answers json[];
   item settlement;
   -- Whether any of their sources has a row, or may get one.
-  has_states boolean := EXISTS (SELECT 1 FROM source_states) OR p_changes;
-  frees_queue boolean := EXISTS (SELECT 1 FROM queues WHERE concurrency IS NOT NULL)
-    AND EXISTS (SELECT 1 FROM live WHERE id = ANY(ids) AND counted_queue IS NOT NULL);
+  has_states boolean;
+  -- Whether any of them counts against the limit of its queue.
+  frees_queue boolean;
   sources_ record;
   differing bigint[] := '{}';
   refunded bigint[];
@@ -224,6 +224,16 @@ DECLARE
   -- Whether each of them was written.
   are_settled boolean := true;
 BEGIN
+  -- Each statement costs as much as a settlement or two, so the usual call makes few.
+  SELECT EXISTS (SELECT 1 FROM source_states) OR p_changes, EXISTS (SELECT 1 FROM queues WHERE concurrency IS NOT NULL)
+  INTO has_states, frees_queue;
+  IF frees_queue THEN
+    frees_queue := EXISTS (SELECT 1 FROM live WHERE id = ANY(ids) AND counted_queue IS NOT NULL);
+  END IF;
+  IF p_items IS NOT NULL THEN
+    items := ARRAY(SELECT i FROM json_populate_recordset(NULL::settlement, p_items) i);
+    have_keys := EXISTS (SELECT 1 FROM live WHERE id = ANY(p_item_ids) AND unique_while IS NOT NULL);
+  END IF;
   IF has_states AND NOT p_changes THEN
     has_states := EXISTS (SELECT 1 FROM (SELECT DISTINCT lane FROM live WHERE id = ANY(ids)) t
       JOIN lanes a ON a.id = t.lane JOIN source_states s ON s.name = a.source);

@@ -42,6 +42,8 @@ describe('an unknown command', () => {
     ['rm', /^cancel /],
     ['ps', /^list state:running$/],
     ['start', /^worker /],
+    ['groups', /^failures /],
+    ['export', /^list --all --json, /],
     ['pause', /^hold \(tasks\), sources hold, or queues pause$/],
   ])('%s is matched by what is meant', (word, meant) => {
     expect(commandsLike(word, COMMANDS)).toEqual([expect.stringMatching(meant)]);
@@ -75,7 +77,7 @@ describe('a problem', () => {
       type: 'urn:holdfast:problem:task_not_found',
       code: 'task_not_found',
       title: 'Task not found',
-      detail: 'no task #9 The newest is 3.',
+      detail: 'no task #9. The newest is 3.',
       exit: 3,
       hints: ['holdfast list'],
       retryable: false,

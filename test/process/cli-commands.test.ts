@@ -89,7 +89,7 @@ describe.concurrent('a store that cannot be used', () => {
     expect([exit, stderr]).toEqual([
       9,
       expect.stringContaining(
-        `${project.store} cannot be opened: it does not exist, and this user may not make files in ${project.path('.holdfast')}.`,
+        `${project.store} cannot be opened: it does not exist, and this user must not make files in ${project.path('.holdfast')}.`,
       ),
     ]);
   });

@@ -62,12 +62,12 @@ function notOpened(cause: unknown, path: string): StoreError {
     const fileIs = statSync(path, { throwIfNoEntry: false });
     if (fileIs?.isDirectory()) return refused('it is a folder itself');
     if (!fileIs && !mayWrite(folder)) {
-      return refused(`it does not exist, and this user may not make files in ${folder}`, 'store_read_only');
+      return refused(`it does not exist, and this user must not make files in ${folder}`, 'store_read_only');
     }
   } catch {
     // A folder on the way to it may not be entered, or is a file.
   }
-  return refused('this user may not open it');
+  return refused('this user must not open it');
 }
 
 function mayWrite(folder: string): boolean {

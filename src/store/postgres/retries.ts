@@ -96,10 +96,10 @@ function aroundRoll(because: Because): readonly [before: string, after: string] 
   return [`${before}"roll":`, after];
 }
 
-/** Only with so many values a new one is compared: those that came last. Comparing with all would take long if all differ. */
+/** A new value is compared only with the last values, so many at most. With all of them it would take long if all differ. */
 const MOST_COMPARED = 6;
 
-/** Values that differ in more than their random number, in the order in which they came. Some may be there several times. */
+/** Values that differ in more than their random number, in the order in which they came. Equal ones may be there twice if many came between. */
 class Distinct<Value extends object> {
   readonly values: Value[] = [];
 

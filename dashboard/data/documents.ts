@@ -17,6 +17,8 @@ export interface TaskJson {
   readonly needs: Readonly<Record<string, Json>> | null;
   readonly key: string | null;
   readonly input: Json;
+  /** Input, result and progress are null, because the person may not see them. */
+  readonly hidden?: boolean;
   readonly result: Json;
   readonly progress: Json;
   readonly progress_at: string | null;

@@ -130,6 +130,7 @@ export interface ScheduleJson {
   readonly queue: string;
   readonly source: string;
   readonly input: unknown;
+  readonly hidden?: boolean;
   readonly origin: { readonly by: 'code' | 'file'; readonly file?: string };
   readonly next_at: string | null;
   readonly waits: boolean;

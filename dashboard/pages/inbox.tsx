@@ -177,7 +177,7 @@ function Question({
         />
         <details class="stack">
           <summary>Input</summary>
-          <JsonText value={task.input} name="input" />
+          <JsonText value={task.input} name="input" isHidden={task.hidden} />
         </details>
       </section>
       <Section title="Your answer">

@@ -90,7 +90,7 @@ export function SchedulePage({ name }: { readonly name: string }) {
                 ]}
               />
               <h3>Input</h3>
-              <JsonText value={of.input} name="input" />
+              <JsonText value={of.input} name="input" isHidden={of.hidden} />
             </Section>
           </>
         )}

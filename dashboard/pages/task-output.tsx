@@ -22,7 +22,7 @@ interface LogsDocument {
 
 /** What the command of a task printed, the newest execution first. */
 export function TaskOutput({ task }: { readonly task: TaskJson }) {
-  const isCommand = task.type === SHELL_COMMAND;
+  const isCommand = task.type === SHELL_COMMAND && !task.hidden;
   const shown = useDocument<LogsDocument>(isCommand ? `tasks/${segment(task.id)}/logs` : undefined);
   if (!isCommand) return null;
   return (

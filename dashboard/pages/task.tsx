@@ -71,7 +71,7 @@ export function TaskPage({ id }: { readonly id: string }) {
               <div>
                 <AboutTask document={known} />
                 <Section title="Input">
-                  <JsonText value={known.task.input} name="input" />
+                  <JsonText value={known.task.input} name="input" isHidden={known.task.hidden} />
                 </Section>
                 {known.task.result !== null && (
                   <Section title="Result">

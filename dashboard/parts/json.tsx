@@ -44,6 +44,16 @@ export function Text({
   );
 }
 
-export function JsonText({ value, name }: { readonly value: unknown; readonly name: string }) {
+export function JsonText({
+  value,
+  name,
+  isHidden = false,
+}: {
+  readonly value: unknown;
+  readonly name: string;
+  /** The server did not send it, because the person may not see it. */
+  readonly isHidden?: boolean | undefined;
+}) {
+  if (isHidden) return <p class="muted">Hidden: you have no permission for this: inputs.</p>;
   return <Text text={JSON.stringify(value, null, 2)} name={name} />;
 }

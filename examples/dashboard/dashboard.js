@@ -13,7 +13,7 @@ export function dashboardOf(holdfast) {
     authorize(request) {
       const user = request.headers.get('x-user');
       if (user === null) return undefined;
-      return user === 'admin' ? user : { name: user, can: ['view', 'retry'] };
+      return user === 'admin' ? user : { name: user, can: ['view', 'inputs', 'retry'] };
     },
   });
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type Context, Hono } from 'hono';
 import type { Check } from '../documents/doctor.ts';
+import { withoutInputs } from '../documents/hidden-inputs.ts';
 import type { Output } from '../documents/logs.ts';
 import { type InvalidConfigError, InvalidInputError } from '../errors.ts';
 import { checkLog, harmless, type Logger, silent } from '../log.ts';
@@ -206,10 +207,17 @@ async function answerTo(
   const body = readFields(route.body ?? {}, given, 'The body');
   const note = body.note as string | undefined;
   const by = { actor: actor.name, ...(note !== undefined && { note }) };
-  const answer = async () =>
-    JSON.stringify(documentOf(route.answer, await route.run({ ...site, actor, path, query, body, by })));
+  const hidesInputs = !actor.can.has('inputs');
+  const commands = { ...site.commands, hidesInputs };
+  const answer = async () => {
+    const content = await route.run({ ...site, commands, actor, path, query, body, by });
+    return JSON.stringify(documentOf(route.answer, hidesInputs ? (withoutInputs(content) as object) : content));
+  };
   if (route.method === 'GET') {
-    return jsonResponse(request, await (route.isPersonal ? answer() : shared.to(questionOf(request), answer)));
+    return jsonResponse(
+      request,
+      await (route.isPersonal ? answer() : shared.to(`${hidesInputs} ${questionOf(request)}`, answer)),
+    );
   }
   try {
     return jsonResponse(request, await answer());

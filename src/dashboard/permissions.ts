@@ -2,7 +2,8 @@ import { ApiProblem } from './problems.ts';
 
 /** What somebody may do, with what the pages say of it. */
 export const PERMISSIONS = {
-  view: 'see everything',
+  view: 'see tasks and everything else but what `inputs` permits',
+  inputs: 'see inputs, results and progress of tasks, inputs of schedules, and what commands printed',
   enqueue: 'enqueue tasks for programs of yours',
   commands: 'enqueue commands, file moves and HTTP requests, which workers of the command line run',
   retry: 'retry tasks',

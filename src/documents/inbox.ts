@@ -9,6 +9,7 @@ import { endOf } from '../views/task-text.ts';
 import { rfc3339 } from '../views/times.ts';
 import { choicesJson } from './choices.ts';
 import type { CommandLine } from './command-line.ts';
+import { seenBy } from './hidden-inputs.ts';
 import { endLine, nextSteps } from './next-steps.ts';
 
 /** The most questions of one answer. */
@@ -54,8 +55,9 @@ interface Item {
 }
 
 async function itemOf(commands: CommandLine, holdfast: Operations, id: number): Promise<Item | undefined> {
-  const task = await holdfast.find(id);
-  if (task?.state !== 'needs_manual') return undefined;
+  const found = await holdfast.find(id);
+  if (found?.state !== 'needs_manual') return undefined;
+  const task = seenBy(commands, found);
   const history = await holdfast.history(id);
   const last = lastDecision(history);
   return {

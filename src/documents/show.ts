@@ -10,6 +10,7 @@ import { redriveOfTaskJson } from '../views/redrive-text.ts';
 import { choicesJson } from './choices.ts';
 import type { CommandLine } from './command-line.ts';
 import { explanationParts } from './explain.ts';
+import { seenBy } from './hidden-inputs.ts';
 
 /** A task with what belongs to it. */
 export interface ShownTask {
@@ -34,7 +35,7 @@ export async function showContent(commands: CommandLine, holdfast: Operations, s
     budget: budgetJson(budgetOf(task, answer, history)),
     history: history.map(historyJson),
     redrive: redriveOfTaskJson(redrive),
-    choices: choicesJson(commands, task, history),
+    choices: choicesJson(commands, seenBy(commands, task), history),
     explain: await explanationOf(commands, holdfast, task),
   };
 }

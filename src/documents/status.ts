@@ -26,6 +26,7 @@ import { quoted, shortened, visible } from '../views/visible.ts';
 import { clockTrouble } from '../worker/clock-trouble.ts';
 import { differenceText, policyDifferences } from '../worker/policy-differences.ts';
 import type { CommandLine } from './command-line.ts';
+import { seenBy } from './hidden-inputs.ts';
 import { worksAll } from './workers-alive.ts';
 
 /** How many tasks are named in one line. */
@@ -171,7 +172,7 @@ async function attentionFrom(
   const shown = byReason.filter((item) => !isMuted(item, groups));
   const unadvised = shown.filter(({ reason }) => adviceFor(reason) === undefined).slice(0, MOST_EXAMPLES);
   const examples = new Map<ReasonCount, Example>();
-  for (const item of unadvised) examples.set(item, await exampleOf(holdfast, item, groups));
+  for (const item of unadvised) examples.set(item, await exampleOf(commands, holdfast, item, groups));
   return shown.map((item): Attention => {
     const { state, reason, count } = item;
     const kind = state === 'dead' ? 'dead' : 'needs_manual';
@@ -239,6 +240,7 @@ interface Example {
 
 /** ` (#18301 payout.send: invalid IBAN)`: the newest task and its message say more than a reason. */
 async function exampleOf(
+  commands: CommandLine,
   holdfast: Operations,
   item: ReasonCount,
   groups: readonly FailureGroupView[],
@@ -254,7 +256,8 @@ async function exampleOf(
   if (!first) return { text: '', groups: present.length };
   const { task, message } = first;
   const said = message === undefined ? '' : `: ${shortened(visible(message), LONGEST_MESSAGE)}`;
-  const which = `${count === 1 ? '' : 'the newest: '}#${task.id} ${shortened(summaryOf(task), LONGEST_MESSAGE)}${said}`;
+  const summary = shortened(summaryOf(seenBy(commands, task)), LONGEST_MESSAGE);
+  const which = `${count === 1 ? '' : 'the newest: '}#${task.id} ${summary}${said}`;
   const more = open.length > MOST_GROUPS ? 'more than ' : '';
   const kinds = present.length > 1 ? `, in ${more}${present.length} groups of failures` : '';
   return { text: `${kinds} (${which})`, groups: present.length };

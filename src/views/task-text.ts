@@ -25,6 +25,8 @@ export const OWN_TYPES_TEXT = OWN_TYPES.join(', ').replace(/, (?=[^,]+$)/, ' and
 
 /** What a task is, in a line: its command, its move, its request, else its type. Safe to print. */
 export function summaryOf({ type, input }: Pick<Task, 'type' | 'input'>): string {
+  // Whoever may not see inputs gets null.
+  if (input === null) return visible(type);
   const member = (name: string): unknown =>
     typeof input === 'object' && input !== null && name in input ? (input as Record<string, unknown>)[name] : undefined;
   if (type === SHELL_COMMAND) {

@@ -140,6 +140,19 @@ describe('a task', () => {
     expect(await page.locator('h1 .sign').textContent()).toBe('held');
   });
 
+  test('does not show its input where inputs are hidden', async () => {
+    const hiding = await startDashboard(store, '--hide-inputs');
+    try {
+      const { page, errors } = await open('tasks?filter=state:dead%20type:payout.send', { at: hiding });
+      await openFirst(page);
+      await expect.poll(() => page.getByRole('region', { name: 'Input' }).textContent()).toContain('Hidden');
+      expect(await page.getByRole('region', { name: 'Input' }).textContent()).not.toContain('iban');
+      expect(errors).toEqual([]);
+    } finally {
+      await hiding.stop();
+    }
+  });
+
   test('that does not exist is said to be not there', async () => {
     const { page } = await open('tasks/999999');
     await expect.poll(() => page.locator('[role=alert]').textContent()).toContain('999999');

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createDashboard } from '../../src/dashboard/dashboard.ts';
 import { tokenLogin } from '../../src/dashboard/session.ts';
+import { Failed } from '../../src/failure/signals.ts';
 import { defineTask } from '../../src/worker/define-task.ts';
 import { atOnce, useFolder, useKits } from '../worker/scene.ts';
 import { callsOf, ORIGIN } from './calls.ts';
@@ -185,6 +186,88 @@ test('parameters with names that every object has are unknown parameters', async
     expect([key, status, json.code, json.detail]).toEqual([key, 400, 'invalid_input', expect.stringContaining(key)]);
   }
 });
+
+test('who may not see inputs gets none, nor results, progress and outputs, in any answer', async () => {
+  const hidden = 'planted-4711';
+  const done = defineTask('done', { run: async () => ({ receipt: hidden }) });
+  const asks = defineTask('asks', {
+    idempotent: false,
+    source: () => 'bank',
+    run(_, task) {
+      task.progress({ at: hidden });
+      return breaks();
+    },
+  });
+  // As the command line records them: their inputs stand in summaries and in advice.
+  const command = defineTask('shell_command', { retry: { ...atOnce, maxAttempts: 1 }, run: fails('no.advice') });
+  const move = defineTask('file_move', {
+    retry: { onExhausted: 'needs_manual', maxAttempts: 1 },
+    run: fails('fs.dest_exists'),
+  });
+  const request = defineTask('http_delivery', { idempotent: false, run: breaks });
+  const kit = await open({ tasks: [done, asks, command, move, request] });
+  const { holdfast } = kit;
+  await holdfast.enqueue(done, { card: hidden });
+  await holdfast.enqueue(asks, { url: `https://${hidden}.example`, method: 'POST' });
+  await holdfast.enqueue(command, { argv: ['pay', hidden] });
+  await holdfast.enqueue(move, { from: `/tmp/${hidden}`, to: `/tmp/to-${hidden}` });
+  await holdfast.enqueue(request, { method: 'POST', url: `https://pay.example/${hidden}` });
+  await holdfast.schedules.set('nightly', { task: done, input: { card: hidden }, cron: '0 3 * * *' });
+  await kit.drain();
+
+  const { get, act } = callsOf(holdfast, { authorize: () => ({ name: 'bob', can: ['view', 'retry'] }) });
+  const ids = (await get('tasks')).json.items.map(({ id }: { id: number }) => id);
+  expect(ids).toHaveLength(5);
+  const ofTasks = ids.flatMap((id: number) => [
+    `tasks/${id}`,
+    `tasks/${id}/explain`,
+    `tasks/${id}/explain-if?options=maxAttempts:%209`,
+  ]);
+  const lists = [
+    'tasks',
+    'status',
+    'inbox',
+    'failures',
+    'happened',
+    'audit',
+    'schedules',
+    'schedules/nightly',
+    'forecast',
+    'doctor',
+    'sources',
+    'workers',
+  ];
+  for (const path of [...ofTasks, ...lists]) {
+    const { status, text } = await get(path);
+    expect([path, status, text.includes(hidden)]).toEqual([path, 200, false]);
+  }
+  expect((await act('selections', { filter: 'state:dead', verb: 'retry' })).text).not.toContain(hidden);
+  expect((await get(`tasks/${ids[0]}/logs`)).status).toBe(403);
+  expect((await get(`tasks/${ids[0]}`)).json.task).toMatchObject({ input: null, result: null, hidden: true });
+  const { get: getAll } = callsOf(holdfast);
+  const shown = await Promise.all(
+    [...ofTasks, ...lists].map(async (path) => [(await getAll(path)).text, path] as const),
+  );
+  expect(shown.filter(([text]) => text.includes(hidden)).map(([, path]) => path)).toEqual(
+    expect.arrayContaining(['tasks', 'status', 'inbox', 'schedules', 'schedules/nightly', `tasks/${ids[0]}`]),
+  );
+  // At the same moment somebody else is shown them.
+  const all = callsOf(holdfast, {
+    authorize: (request) => (request.headers.get('x-who') === 'eva' ? 'eva' : { name: 'bob', can: ['view'] }),
+  });
+  const both = await Promise.all([all.get('inbox', { 'x-who': 'eva' }), all.get('inbox')]);
+  expect(both.map(({ text }) => text.includes(hidden))).toEqual([true, false]);
+});
+
+function breaks(): never {
+  throw Object.assign(new Error('socket hang up'), { code: 'ECONNRESET', syscall: 'read' });
+}
+
+function fails(reason: string) {
+  return () => {
+    throw new Failed('it went wrong', { kind: 'permanent', reason });
+  };
+}
 
 test('whatever `authorize` returns that names nobody lets nobody in', async () => {
   const kit = await open({ tasks: [work] });

@@ -28,6 +28,7 @@ interface Flags {
   readonly host?: string;
   readonly open?: boolean;
   readonly readOnly?: boolean;
+  readonly hideInputs?: boolean;
   readonly allowAnyone?: boolean;
   readonly allowHost?: readonly string[];
   readonly environment?: string;
@@ -47,6 +48,7 @@ export function declare(command: Command): void {
     .option('--host <address>', `on which address (default: ${LOOPBACK}, which only this machine reaches)`)
     .option('--open', 'open it in the browser')
     .option('--read-only', 'nothing can be changed')
+    .option('--hide-inputs', 'inputs, results and outputs of tasks are neither shown nor sent')
     .option('--environment <name>', 'shown beside the name, such as production')
     .option('--allow-anyone', 'ask nobody who they are: whoever reaches the address can do everything')
     .option('--allow-host <name...>', 'with --allow-anyone on another address: host names under which it answers')
@@ -63,12 +65,20 @@ Other machines: mount holdfast/dashboard in a server of yours with your own auth
 
 async function ui(cli: Cli, flags: Flags): Promise<number> {
   const port = flags.port === undefined ? PORT : wholeNumberFlag(flags.port, '--port', 0, 65_535);
-  const { host = LOOPBACK, readOnly = false, environment, allowAnyone = false, allowHost = [] } = flags;
+  const {
+    host = LOOPBACK,
+    readOnly = false,
+    hideInputs = false,
+    environment,
+    allowAnyone = false,
+    allowHost = [],
+  } = flags;
   const token = tokenFrom(cli);
   const isLocal = LOOPBACK_NAMES.includes(host);
   if (!isLocal && token === undefined && !allowAnyone) throw tooOpen(cli, host);
   return withHoldfast(cli, { purpose: 'look' }, async (holdfast, location) => {
-    const user = { name: cli.actor, can: ALL_PERMISSIONS };
+    const user = { name: cli.actor, can: ALL_PERMISSIONS.filter((each) => !hideInputs || each !== 'inputs') };
+    const visitor = { name: cli.actor, can: user.can.filter((each) => each !== 'commands') };
     let address = '';
     const login = tokenLogin({
       user,
@@ -76,7 +86,7 @@ async function ui(cli: Cli, flags: Flags): Promise<number> {
       onUsed: (query) => cli.terminal.note(`for another browser: ${address}${query}`),
     });
     const options: InnerOptions = {
-      authorize: allowAnyone ? () => cli.actor : login.authorize,
+      authorize: allowAnyone ? () => visitor : login.authorize,
       readOnly,
       command: (words) => cli.command(words),
       log: { ...silent, error: (fields, message) => cli.terminal.warn(unexpectedWords(fields, message)) },

@@ -132,7 +132,7 @@ export const TASKS: readonly Route[] = [
     method: 'GET',
     path: 'tasks/{id}/logs',
     summary: `what the commands of a task printed, as it is kept on the machine of the dashboard: the last ${MOST_OUTPUT} characters`,
-    needs: 'view',
+    needs: 'inputs',
     params: { id: TASK },
     answer: 'logs',
     run: async ({ holdfast, outputOf, path }) => {

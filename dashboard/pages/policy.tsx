@@ -10,6 +10,7 @@ import { useDocument } from '../data/use-document.ts';
 import { Command } from '../parts/copy.tsx';
 import { Page, Section } from '../parts/page.tsx';
 import { Plot } from '../parts/plot.tsx';
+import { AnswerTo, ERROR_EXAMPLE, Question } from '../parts/question.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 
@@ -29,7 +30,8 @@ const COLUMNS: readonly Column<Value>[] = [
 
 /** The policy of a type: every delay, and each value with who said it. */
 export function PolicyPage({ type }: { readonly type: string }) {
-  const reason = address.value.query.get('reason') ?? '';
+  const { query } = address.value;
+  const [reason, error] = [query.get('reason') ?? '', query.get('error') ?? ''];
   const shown = useDocument<PolicyDocument>(`policies/${segment(type)}`);
   const delays = useDocument<DelaysDocument>(addressOf(`policies/${segment(type)}/schedule`, { reason }));
   const rules = [
@@ -57,6 +59,22 @@ export function PolicyPage({ type }: { readonly type: string }) {
         <p class="span-hint">
           <Command text={commandFor('policies', 'schedule', type, ...(reason === '' ? [] : ['--reason', reason]))} />
         </p>
+      </Section>
+      <Section title="Try an error">
+        <Question
+          label="If a new task fails with this error"
+          asked={error}
+          placeholder={ERROR_EXAMPLE}
+          onAsk={(text) => ask({ error: text })}
+        />
+        {error !== '' && (
+          <>
+            <AnswerTo path={addressOf(`policies/${segment(type)}/explain-error`, { error })} />
+            <p class="span-hint">
+              <Command text={commandFor('explain', '--type', type, '--error', error)} />
+            </p>
+          </>
+        )}
       </Section>
       <Loaded shown={shown}>
         {({ values }) => (

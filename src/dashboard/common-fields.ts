@@ -1,3 +1,6 @@
+import { thrownFrom } from '../documents/thrown.ts';
+import { InvalidInputError } from '../errors.ts';
+import { text } from '../options.ts';
 import { LONGEST_NOTE, type SeenTask } from '../queue/operate.ts';
 import { TASK_STATES } from '../task.ts';
 import { type Field, nullable, numberField, optional, textField } from './fields.ts';
@@ -17,6 +20,24 @@ export const NOTE: Field<string | undefined> = optional(textField('a note about 
 export const LIMITS = {
   pace: optional(nullable(textField('how often tasks may start, such as `10/s` or `5000/h`', 100))),
   concurrency: optional(nullable(numberField('how many may run at the same time', 1))),
+};
+
+const LONGEST_ERROR = 16_384;
+
+/** An error that a person wrote: a message, or JSON with what a library attaches to its errors. */
+export const ERROR: Field<unknown> = {
+  about: 'an error: what it says, or JSON such as `{"status": 503, "headers": {"retry-after": "5"}}`',
+  schema: { type: 'string', minLength: 1, maxLength: LONGEST_ERROR },
+  required: true,
+  read: (value, what) => {
+    const given = text(value, what, LONGEST_ERROR);
+    if (!given.trimStart().startsWith('{')) return new Error(given);
+    try {
+      return thrownFrom(JSON.parse(given));
+    } catch (cause) {
+      throw new InvalidInputError(`${what} is no JSON: ${(cause as Error).message}.`);
+    }
+  },
 };
 
 export const MAY_REPEAT = 'even if it has succeeded, or may have happened already';

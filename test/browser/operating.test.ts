@@ -61,6 +61,15 @@ describe('whoever operates', () => {
     await expect.poll(() => page.locator('h1').textContent()).toContain('invoice.send');
   });
 
+  test('tries an error on a policy, at an address of its own', async () => {
+    const page = await open('policies/order.push');
+    await page.getByLabel('If a new task fails with this error').fill('{"status": 403}');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.locator('.text pre').textContent()).toContain('auth.forbidden');
+    expect(new URL(page.url()).searchParams.get('error')).toBe('{"status": 403}');
+    expect(await page.locator('main').textContent()).toContain('explain --type order.push --error');
+  });
+
   test('sees whether the store, its disk and its clock are sound, by the keyboard', async () => {
     const page = await open('', 360);
     await page.keyboard.press('g');

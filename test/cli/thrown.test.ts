@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { thrownFrom } from '../../src/cli/flags/thrown.ts';
+import { thrownFrom } from '../../src/documents/thrown.ts';
 import { classify } from '../../src/failure/classify/classify.ts';
 
 const kindOf = (json: string) => classify(thrownFrom(JSON.parse(json)), { now: 0 });

@@ -107,6 +107,7 @@ async function walk(holdfast: Awaited<ReturnType<typeof openHoldfast>>): Promise
   await read('tasks/{id}/logs', `tasks/${id}/logs`);
   await read('tasks/{id}/explain', `tasks/${id}/explain`);
   await read('tasks/{id}/explain-if', `tasks/${id}/explain-if?options=maxAttempts:%209`);
+  await read('tasks/{id}/explain-error', `tasks/${id}/explain-error?error=fetch%20failed`);
   await read('tasks/{id}/explain-at', `tasks/${id}/explain-at?at=2026-01-01T00:00:00Z`);
 
   await tell('tasks/{id}/hold', `tasks/${waits}/hold`);
@@ -139,6 +140,10 @@ async function walk(holdfast: Awaited<ReturnType<typeof openHoldfast>>): Promise
 
   await read('policies');
   await read('policies/{type}', 'policies/charge');
+  const error = encodeURIComponent('{"status": 429, "headers": {"retry-after": "120"}}');
+  const answer = await read('policies/{type}/explain-error', `policies/charge/explain-error?error=${error}`);
+  expect(answer.failure).toMatchObject({ reason: 'http.429', retry_after_ms: 120_000 });
+  expect((await get('policies/charge/explain-error?error=%7B')).status).toBe(400);
   await read('policies/{type}/schedule', 'policies/charge/schedule?reason=http.503');
   await tell('policies/diff', 'policies/diff', { yaml: 'types:\n  charge:\n    retry: { maxAttempts: 9 }\n' });
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { thrownFrom } from '../../src/cli/flags/thrown.ts';
+import { thrownFrom } from '../../src/documents/thrown.ts';
 import { classify } from '../../src/failure/classify/classify.ts';
 import { messageRules } from '../../src/failure/classify/message-rules.ts';
 import { classifierFrom } from '../../src/failure/classify/rules.ts';

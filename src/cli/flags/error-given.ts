@@ -1,6 +1,6 @@
+import { thrownFrom } from '../../documents/thrown.ts';
 import { visible } from '../../views/visible.ts';
 import { usage } from '../problem.ts';
-import { thrownFrom } from './thrown.ts';
 
 /** The error that a person wrote: JSON if it begins with {, otherwise a message. @throws Problem for invalid JSON. */
 export function errorGiven(text: string): unknown {

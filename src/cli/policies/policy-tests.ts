@@ -1,10 +1,10 @@
 import type { Difference, ExampleResult } from '../../config/examples.ts';
+import { thrownFrom } from '../../documents/thrown.ts';
 import { formatDuration } from '../../duration.ts';
 import { plural } from '../../views/plural.ts';
 import { visible } from '../../views/visible.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT } from '../exit-codes.ts';
-import { thrownFrom } from '../flags/thrown.ts';
 import { registryHere } from './policies-here.ts';
 import { textOf } from './policy-files.ts';
 

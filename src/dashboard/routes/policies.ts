@@ -1,11 +1,13 @@
 import { compareConfigs, comparisonJson } from '../../config/compare.ts';
 import { Registry } from '../../config/registry.ts';
+import { explainedErrorContent } from '../../documents/explain.ts';
 import { delaysJson, delaysOf, policyJson, shownPolicyContent } from '../../documents/policies.ts';
 import { InvalidInputError } from '../../errors.ts';
 import { explainPolicy, presetLayer } from '../../failure/layers.ts';
 import { isKind, isReason } from '../../failure/outcome.ts';
 import { PRESET_NAMES, presetNamed } from '../../failure/presets.ts';
 import type { Holdfast } from '../../queue/holdfast.ts';
+import { ERROR } from '../common-fields.ts';
 import { optional, textField } from '../fields.ts';
 import { ApiProblem } from '../problems.ts';
 import { type Route, route } from '../route.ts';
@@ -51,6 +53,17 @@ export const POLICIES: readonly Route[] = [
     answer: 'policies.show',
     run: async ({ holdfast, path: { type }, query }) =>
       shownPolicyContent({ kind: 'type', name: type, ...(await policyOf(holdfast, type, query)) }),
+  }),
+  route({
+    method: 'GET',
+    path: 'policies/{type}/explain-error',
+    summary: 'what would be decided if a new task of a type failed with this error at its first attempt',
+    needs: 'view',
+    params: TYPE,
+    query: { error: ERROR },
+    answer: 'explain.error',
+    run: async ({ holdfast, path: { type }, query: { error } }) =>
+      explainedErrorContent(await holdfast.explainError(error, { type }), undefined),
   }),
   route({
     method: 'GET',

@@ -2,7 +2,7 @@ import { optionsIn } from '../../config/assumed-options.ts';
 import { ANSWERS } from '../../documents/choices.ts';
 import { duplicateRisk } from '../../documents/duplicate.ts';
 import { enqueueContent, isKnownType } from '../../documents/enqueue.ts';
-import { assumedContent, explanationContent, pastContent } from '../../documents/explain.ts';
+import { assumedContent, explainedErrorContent, explanationContent, pastContent } from '../../documents/explain.ts';
 import { inboxContent, inboxOf, MOST_QUESTIONS } from '../../documents/inbox.ts';
 import { listContent, MOST_LISTED, pageOf } from '../../documents/list.ts';
 import { endOfOutput, logsContent, outputInResult } from '../../documents/logs.ts';
@@ -12,7 +12,7 @@ import type { Operations } from '../../queue/operations.ts';
 import type { Task } from '../../queue/task-view.ts';
 import { taskJson } from '../../views/json-shapes.ts';
 import { isOwnType } from '../../views/task-text.ts';
-import { FILTER, IF_STILL, limitField, MAY_REPEAT, NOTE } from '../common-fields.ts';
+import { ERROR, FILTER, IF_STILL, limitField, MAY_REPEAT, NOTE } from '../common-fields.ts';
 import {
   choiceField,
   type Field,
@@ -127,6 +127,19 @@ export const TASKS: readonly Route[] = [
     answer: 'explain.if',
     run: async ({ holdfast, path, query: { options } }) =>
       assumedContent(await holdfast.explainIf((await taskOf(holdfast, path.id)).id, optionsIn(options, 'options'))),
+  }),
+  route({
+    method: 'GET',
+    path: 'tasks/{id}/explain-error',
+    summary: 'what would be decided if a task failed with this error',
+    needs: 'view',
+    params: { id: TASK },
+    query: { error: ERROR },
+    answer: 'explain.error',
+    run: async ({ holdfast, path, query: { error } }) => {
+      const task = await taskOf(holdfast, path.id);
+      return explainedErrorContent(await holdfast.explainError(error, task.id), task);
+    },
   }),
   route({
     method: 'GET',

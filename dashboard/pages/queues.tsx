@@ -79,7 +79,7 @@ const COLUMNS: readonly Column<QueueJson>[] = [
     id: 'acts',
     title: 'Actions',
     cell: (queue) => (
-      <div class="row-acts">
+      <div class="row-acts stacked">
         <ActButton verb="queues" style="quiet" act={pausing(queue)} />
         <ActButton verb="queues" style="quiet" act={limiting('queues', queue)} />
         <ActButton verb="queues" style="quiet" act={ordering(queue)} />

@@ -18,7 +18,7 @@ const LIMIT = 100;
 
 type Item = InboxDocument['items'][number];
 
-/** A task can ask several times: the answer to one question is none to the next. */
+/** Names one question. A task can ask several times, and the answer to one question does not answer the next. */
 function questionOf({ task, since }: Item): string {
   return `${task.id} ${task.executions} ${since}`;
 }

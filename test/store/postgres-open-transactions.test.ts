@@ -372,3 +372,26 @@ describe.each([
     expect(await claimSources(1)).toEqual([source]);
   });
 });
+
+test('a retry of a task that another transaction writes meanwhile is told once in its history', async () => {
+  const store = await open();
+  await store.tasks.enqueue([newTask()]);
+  const worker = await store.tasks.join({ name: 'alice', leaseFor: LEASE, publishes: {} });
+  const task = await claimOne(store, worker);
+  // As a follow-up that waits for this task is enqueued.
+  await user.query(`UPDATE holdfast.live SET in_group = true WHERE id = ${task.lease.task}`);
+  const retry = store.tasks.settle([settlement(task, retryIn(60_000))]);
+  await waitsForLock();
+  await user.query('COMMIT');
+  expect(await retry).toEqual([{ answer: 'settled', state: 'scheduled' }]);
+  const { rows } = await user.query(
+    `SELECT execution, outcome FROM holdfast.executions WHERE task = ${task.lease.task}`,
+  );
+  expect(rows).toEqual([{ execution: 1, outcome: 'failure' }]);
+});
+
+/** Resolves when a statement waits for a lock. */
+async function waitsForLock(): Promise<void> {
+  const waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+  while ((await ask(database.directUrl, waiting)).length === 0);
+}

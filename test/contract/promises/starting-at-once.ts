@@ -132,6 +132,14 @@ export function promisesOfStartingAtOnce(factory: StoreFactory): void {
     expect((await enqueueAndClaim(worker, [{ source: 'mail' }])).claimed).toEqual([]);
   });
 
+  test('starts it while another queue is paused', async () => {
+    const worker = await idle();
+    await scene.enqueueOne({ queue: 'other' });
+    await scene.store.sources.pause('other', eva);
+    const { ids, claimed } = await enqueueAndClaim(worker, [{}]);
+    expect(idsOf(claimed)).toEqual(ids);
+  });
+
   test('counts it against the limit of its queue and of its source', async () => {
     const worker = await idle();
     await scene.store.sources.limit('mail', { concurrency: 1 }, { ...eva, origin: 'person' });

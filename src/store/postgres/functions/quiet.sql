@@ -106,7 +106,7 @@ BEGIN
   -- As in other claims: setting a limit waits for this lock. If it is taken, the usual claim waits for it.
   IF NOT FOUND OR NOT pg_try_advisory_xact_lock(lane_lock() + 4, queue_) THEN RETURN NULL; END IF;
   PERFORM 1 FROM workers WHERE id = worker_ AND NOT gone AND NOT EXISTS (SELECT 1 FROM source_states)
-    AND NOT EXISTS (SELECT 1 FROM queues WHERE paused_at IS NOT NULL OR per_second IS NOT NULL OR concurrency IS NOT NULL) FOR KEY SHARE;
+    AND NOT EXISTS (SELECT 1 FROM queues WHERE id = queue_ AND paused_at IS NOT NULL OR per_second IS NOT NULL OR concurrency IS NOT NULL) FOR KEY SHARE;
   IF NOT FOUND OR EXISTS (SELECT 1 FROM calls WHERE id = p_token) THEN
     -- Something was changed in this moment. The usual way may wait for another transaction that waits for the lock that this one has, so the
     -- call is repeated.

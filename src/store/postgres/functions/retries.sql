@@ -51,15 +51,16 @@ BEGIN
       charged = charged_again(l.charged, (p_said[h.said]).cr, (p_said[h.said]).ck, h.delay),
       in_a_row = 0, deferred_since = NULL, lost_in_a_row = 0, needs_token = false, verdict = NULL, counted = NULL, counted_queue = NULL,
       is_probe = false, reason = (p_said[h.said]).re, error = (p_said[h.said]).er, failed_as = (p_said[h.said]).fa
+    -- One that another transaction changed since the statement began is locked and not found here, so it is left to `settle_items`.
     FROM held h WHERE l.ctid = h.row AND h.is_usual
-    RETURNING l.id, l.lane, l.state, l.order_key, l.seq),
+    RETURNING l.id, l.lane, l.state, l.order_key, l.seq, h.execution, h.token, h.worker, h.since AS started_at, h.delay, h.said, h.because, h.roll),
   told AS (
     INSERT INTO executions (task, execution, token, late, worker, started_at, ended_at, outcome, next, after_ms, charge, failure, message, because)
-    SELECT h.id, h.execution, h.token, false, CASE WHEN h.worker = worker_ THEN worker_name
-        ELSE coalesce((SELECT name FROM workers w WHERE w.id = h.worker), 'a worker that left') END,
-      h.since, p_now, (p_said[h.said]).oc, 'scheduled', h.delay, (p_said[h.said]).c, (p_said[h.said]).f, (p_said[h.said]).m,
-      p_becauses[2 * h.because - 1] || coalesce(h.roll, '') || p_becauses[2 * h.because]
-    FROM held h WHERE h.is_usual),
+    SELECT a.id, a.execution, a.token, false, CASE WHEN a.worker = worker_ THEN worker_name
+        ELSE coalesce((SELECT name FROM workers w WHERE w.id = a.worker), 'a worker that left') END,
+      a.started_at, p_now, (p_said[a.said]).oc, 'scheduled', a.delay, (p_said[a.said]).c, (p_said[a.said]).f, (p_said[a.said]).m,
+      p_becauses[2 * a.because - 1] || coalesce(a.roll, '') || p_becauses[2 * a.because]
+    FROM again a),
   entered AS (SELECT DISTINCT ON (lane) lane, order_key AS key, seq FROM again WHERE state = 'ready' ORDER BY lane, order_key, seq)
   SELECT (SELECT array_agg(id) FROM again), (SELECT array_agg(lane) FROM entered), (SELECT array_agg(key) FROM entered),
     (SELECT array_agg(seq) FROM entered)

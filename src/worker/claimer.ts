@@ -171,8 +171,8 @@ export class Claimer {
   }
 
   /** If tasks of a type take longer than expected, those that wait here are handed back. */
-  measure(type: string, elapsed: Milliseconds): void {
-    this.#foresight.note(type, elapsed);
+  measure({ type, payload }: Claimed, elapsed: Milliseconds): void {
+    this.#foresight.note(type, elapsed, payload.length);
     if (this.#ahead.size === 0 || !this.#foresight.isLong(type) || !this.#ahead.holds(type)) return;
     this.#ahead.handBackAll('It was claimed ahead, and the tasks before it take longer than expected.');
   }

@@ -11,12 +11,14 @@ const FAR_TOO_LONG: Milliseconds = 50;
 const MOST_WORK: Milliseconds = 50;
 /** The most tasks that are claimed ahead. */
 const MOST_TASKS = 500;
+/** At most about so many characters of payload are claimed ahead: the worker has them in memory. */
+const MOST_CHARACTERS = 16 * 1_048_576;
 /** How many executions of a type are measured before its tasks may be claimed ahead. */
 const ENOUGH = 20;
 /** The shortest time that is assumed for an execution. */
 const SHORTEST: Milliseconds = 0.1;
 
-/** An average follows slower executions at once, and faster ones slowly. */
+/** An average follows slower executions and longer payloads at once, and others slowly. */
 const UP = 1 / 4;
 const DOWN = 1 / 32;
 
@@ -32,6 +34,8 @@ interface Measured {
   average: Milliseconds;
   /** The share of executions that were far too long; older ones count less. */
   tooLong: number;
+  /** The average length of a payload. */
+  length: number;
   seen: number;
 }
 
@@ -47,16 +51,17 @@ export class Foresight {
     this.#permits = permits;
   }
 
-  note(type: string, ranFor: Milliseconds): void {
+  note(type: string, ranFor: Milliseconds, length: number): void {
     const tooLong = ranFor > FAR_TOO_LONG ? 1 : 0;
     const known = this.#measured.get(type);
     if (!known) {
-      this.#measured.set(type, { average: ranFor, tooLong: tooLong * ONE_OF_MANY, seen: 1 });
+      this.#measured.set(type, { average: ranFor, tooLong: tooLong * ONE_OF_MANY, length, seen: 1 });
       return;
     }
     known.seen += 1;
     known.tooLong += (tooLong - known.tooLong) * ONE_OF_MANY;
     known.average += (ranFor - known.average) * (ranFor > known.average ? UP : DOWN);
+    known.length += (length - known.length) * (length > known.length ? UP : DOWN);
   }
 
   /** Whether executions of this type were measured, and are short enough to claim more tasks ahead. */
@@ -87,7 +92,9 @@ export class Foresight {
     if (short.length === 0) return undefined;
     const slowest = Math.max(SHORTEST, ...short.map(([, { average }]) => average));
     const tooLong = Math.max(...short.map(([, { tooLong: share }]) => share));
-    const enough = Math.floor(Math.min(MOST_TASKS, (MOST_WORK * this.#slots) / slowest, MOST_REPEATED / tooLong));
+    const longest = Math.max(...short.map(([, { length }]) => length));
+    const most = Math.min(MOST_TASKS, MOST_CHARACTERS / longest);
+    const enough = Math.floor(Math.min(most, (MOST_WORK * this.#slots) / slowest, MOST_REPEATED / tooLong));
     if (waiting > enough / 2) return undefined;
     return { limit: enough - waiting, types: short.map(([type]) => type) };
   }

@@ -39,7 +39,7 @@ export interface PipelineOptions {
   /** Called where a handler succeeded and its result could not be kept, with the reason. */
   readonly onResultLost: (claimed: Claimed, why: string) => void;
   /** Called with how long a handler ran, without the time in which its process was frozen. */
-  readonly onRan: (type: string, time: Milliseconds) => void;
+  readonly onRan: (claimed: Claimed, time: Milliseconds) => void;
   /** Called when a slot may be free, in the same turn as the settlement: the claim that follows shares its transaction. */
   readonly onRoom: () => void;
   /** Called when a handler ends whose outcome was decided without it. */
@@ -317,7 +317,7 @@ export class Pipeline implements WorkerHandlers {
     // A failure is decided by the policy of this moment, which may have changed during the execution.
     const policy = outcome.kind === 'success' ? execution.policy : policyFor(claimed);
     if (unhealthy) this.#begun -= 1;
-    else onRan(claimed.type, elapsed - frozenFor);
+    else onRan(claimed, elapsed - frozenFor);
     pause.ended(execution, outcome);
     const ending: Writable<Ending> = endingOf(outcome, elapsed, returned, sizeLimit);
     if (ending.note !== undefined) this.#options.onResultLost(claimed, ending.note);

@@ -21,6 +21,8 @@ interface Names {
   readonly script: string;
   readonly type: string | null;
   readonly function: string | null;
+  /** The property that contains the function, which may have another name. */
+  readonly method: string | null;
 }
 
 const MOST_KNOWN = 1_000;
@@ -82,6 +84,7 @@ function isSame({ positions, names }: Known, others: readonly number[], sites: r
     const [name, site] = [names[i] as Names, sites[i] as NodeJS.CallSite];
     if (name.script !== site.getScriptNameOrSourceURL()) return false;
     if (name.function !== site.getFunctionName() || name.type !== site.getTypeName()) return false;
+    if (name.method !== site.getMethodName()) return false;
   }
   return true;
 }
@@ -92,7 +95,8 @@ function namesOf(sites: readonly NodeJS.CallSite[]): readonly Names[] | undefine
   for (const site of sites) {
     const script = site.getScriptNameOrSourceURL() as string | null | undefined;
     if (typeof script !== 'string' || site.isEval()) return undefined;
-    names.push({ script, type: site.getTypeName(), function: site.getFunctionName() });
+    const [type, method] = [site.getTypeName(), site.getMethodName()];
+    names.push({ script, type, function: site.getFunctionName(), method });
     if (script.startsWith(OWN_FOLDER)) break;
   }
   return names;

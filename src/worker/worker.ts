@@ -240,7 +240,7 @@ export class Worker implements AsyncDisposable {
       policyFor,
       isStopping,
       onStart: () => this.#membership.keep(),
-      onRan: (type, time) => this.#claimer.measure(type, time),
+      onRan: (claimed, time) => this.#claimer.measure(claimed, time),
       onRoom: () => this.#fillSlots(),
       onOver: () => this.#wakeup.call(),
       onLeft: (claimed, ended, heldSlot) => this.#left(claimed, ended, heldSlot),

@@ -18,6 +18,10 @@ async function later(n) {
   await null;
   throw new Error(`later ${n}`);
 }
+function send() {
+  throw new Error('not sent');
+}
+const AS_METHODS = [{ send0: send }, { send1: send }];
 const deep = (n) => (n === 0 ? new Error('deep').missing.member : deep(n - 1));
 
 const FAILING = {
@@ -32,6 +36,7 @@ const FAILING = {
     throw new Error('place');
   },
   'two classes of one method': (n) => (n % 2 ? new Child() : new Parent()).fail('inherited'),
+  'one function as two methods': (n) => AS_METHODS[n % 2][`send${n % 2}`](),
   'two scripts with one name': (n) => insides[n % 2](),
   'code without a script': (n) => evaluated[n % 2](),
   'code of eval': (n) => runInThisContext(n % 2 ? "eval('null.x')" : "eval('null.y')", 'evaluating.js'),

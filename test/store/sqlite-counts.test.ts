@@ -57,3 +57,14 @@ test('a retry that another program schedules is counted as one', async () => {
   expect(await store.records.counts()).toMatchObject({ retrying: 1, byState: { scheduled: 2 } });
   expect(await store.upkeep.verify()).toEqual([]);
 });
+
+test('a vacuum counts again how many tasks were removed, if ids were left out by hand', async () => {
+  await settleOne(succeeded());
+  former.exec("UPDATE sqlite_sequence SET seq = seq + 5 WHERE name = 'hf_tasks'");
+  expect(await store.upkeep.verify()).toHaveLength(1);
+  await store.upkeep.vacuum();
+  expect((await store.records.totals()).succeeded).toBe(1);
+  await settleOne(succeeded());
+  expect((await store.records.counts()).byState.succeeded).toBe(2);
+  expect(await store.upkeep.verify()).toEqual([]);
+});

@@ -10,7 +10,7 @@ async function busy(options: { readonly idempotent?: boolean; readonly leaseFor?
   const begun: number[] = [];
   const quick = defineTask('quick', {
     ...(options.idempotent !== undefined && { idempotent: options.idempotent }),
-    async run(input: { wait?: string; fail?: object }, task) {
+    async run(input: { wait?: string; fail?: object; text?: string }, task) {
       begun.push(task.id);
       if (input.wait === 'open') {
         await new Promise<void>((resolve) => {
@@ -64,6 +64,21 @@ describe('tasks that are claimed ahead', () => {
     await kit.drain();
     expect(begun).toHaveLength(5);
     expect(await states(kit)).toEqual({ running: 0, ready: 0, succeeded: 45 });
+  });
+
+  test('are fewer the longer their payloads are, for the worker has them in memory', async () => {
+    const { kit, quick, release } = await busy();
+    const text = 'x'.repeat(1_000_000);
+    await kit.holdfast.enqueueAll(quick, Array(20).fill({ text }));
+    await kit.drain();
+    await kit.holdfast.enqueueAll(quick, [{ wait: 'open' }, ...Array(40).fill({ text })]);
+    await kit.drain();
+
+    expect((await states(kit)).running).toBeGreaterThan(8);
+    expect((await states(kit)).running).toBeLessThan(20);
+    release();
+    await kit.drain();
+    expect(await states(kit)).toEqual({ running: 0, ready: 0, succeeded: 101 });
   });
 
   test('is handed back once those before it take longer than they did', async () => {

@@ -34,7 +34,7 @@ import { LostLeases } from './recover.ts';
 import { SqliteRedrives } from './redrives.ts';
 import { Restricted } from './restricted.ts';
 import { SqliteSchedules } from './schedules.ts';
-import { migrate, SCHEMA } from './schema.ts';
+import { COUNT_REMOVED, migrate, SCHEMA } from './schema.ts';
 import { SharedTexts } from './shared-texts.ts';
 import { SourceStates } from './source-states.ts';
 import { SqliteSources } from './sources.ts';
@@ -263,6 +263,7 @@ function build({ sql, library, path, files, world }: Opened): Store {
       space: () => read((own) => spaceOf(own, path)),
       backUp: (file) => backUp(sql, file),
       async vacuum() {
+        await writer.write(() => sql.exec(COUNT_REMOVED));
         await retryWhileBusy(() => sql.exec('PRAGMA auto_vacuum = INCREMENTAL; VACUUM')).catch((error) => {
           throw storeError(error, path);
         });

@@ -629,6 +629,11 @@ CREATE INDEX hf_resting_state ON hf_resting (state, id) WHERE state <> 'succeede
 ${REASONS}
 `;
 
+/** Counts the removed tasks again. The number is wrong if ids were left out by hand, or if rows were lost with damaged pages. */
+export const COUNT_REMOVED = `UPDATE hf_removed SET tasks = counted.removed FROM (
+  SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'hf_tasks'), 0) - (SELECT count(*) FROM hf_tasks) AS removed) AS counted
+  WHERE tasks <> counted.removed`;
+
 /** For people who query with SQL. Each migration creates it again; if only the view changes, add an empty step. */
 const VIEW = `
 CREATE VIEW holdfast_tasks AS

@@ -220,10 +220,14 @@ export function failuresLately(
 
 type ReasonCount = Counts['byReason'][number];
 
-/** Whether people have said of all failures that such tasks died of that they do not matter. A task that waits for a person does. */
+/**
+ * Whether people have said of all failures that such tasks died of that they do not matter. A task that waits for a person does. If more
+ * tasks are dead than these groups ever had, some have no group: a person gave them up, or the store keeps their group no longer.
+ */
 function isMuted(item: ReasonCount, groups: readonly FailureGroupView[]): boolean {
   const ended = groupsThatEnded(item, groups);
-  return item.state === 'dead' && ended.length > 0 && ended.every(({ state }) => state === 'muted');
+  const known = ended.reduce((sum, { dead }) => sum + dead, 0);
+  return item.state === 'dead' && known >= item.count && ended.every(({ state }) => state === 'muted');
 }
 
 /** The groups of failures that such tasks ended with. */

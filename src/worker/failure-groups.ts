@@ -3,16 +3,13 @@ import { ownFrame } from '../failure/classify/stack.ts';
 import type { Because, Decision } from '../failure/decide.ts';
 import { addSightings, type FailureGroup, groupsIn, type Sample, type SightedAs } from '../failure/groups.ts';
 import type { Failure, Outcome } from '../failure/outcome.ts';
-import type { FailureStore, Sighted } from '../store/failure-groups.ts';
+import { type FailureStore, MOST_FAILURE_GROUPS, type Sighted } from '../store/failure-groups.ts';
 import { lastError } from '../store/last-error.ts';
 import type { Claimed } from '../store/store.ts';
 import type { Writable } from '../writable.ts';
 
 /** How many settle calls are added to groups at once. */
 const AT_ONCE = 200;
-
-/** How many settle calls are added to groups that are only read. */
-const MOST_NEW = 1_000;
 
 /** Adds some entries to their groups. Returns whether there may be more. */
 export async function gatherFailures(failures: FailureStore): Promise<boolean> {
@@ -29,13 +26,16 @@ export async function gatherFailures(failures: FailureStore): Promise<boolean> {
   return true;
 }
 
-/** All groups, those that failed last first, with the entries that are not in them yet. Of very many entries, the oldest are added. */
+/**
+ * The groups that a store keeps, those that failed last first, with the entries that are not in them yet. Of very many entries, the
+ * oldest are added.
+ */
 export async function withNewFailures(failures: FailureStore): Promise<readonly FailureGroup[]> {
   const groups = new Map((await failures.groups()).map((group) => [group.id, group]));
-  const { entries } = await failures.entries(MOST_NEW);
+  const { entries } = await failures.entries(AT_ONCE);
   for (const { at, sightings } of entries) addSightings(groups, sightings, at);
   const all = [...groups.values()];
-  return entries.length === 0 ? all : all.sort((a, b) => b.lastAt - a.lastAt);
+  return entries.length === 0 ? all : all.sort((a, b) => b.lastAt - a.lastAt).slice(0, MOST_FAILURE_GROUPS);
 }
 
 /**

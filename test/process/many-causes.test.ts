@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { defineTask, type Holdfast, openHoldfast } from '../../src/index.ts';
+import { defineTask, Failed, type Holdfast, openHoldfast } from '../../src/index.ts';
 import { postgres } from '../../src/store/postgres/index.ts';
 import { sqlite } from '../../src/store/sqlite/index.ts';
 import { openDatabases, type TestDatabases } from '../postgres/databases.ts';
@@ -99,5 +99,29 @@ describe.each(['SQLite', 'PostgreSQL'])('a store with dead tasks of several caus
     expect((await shown('list', '--limit', '1'))[1]).toMatch(/invalid IBAN "DE00"$/);
     expect((await shown('failures'))[1]).toMatch(/invalid IBAN "DE00"$/);
     expect(Math.max(...(await shown('stats')).map(({ length }) => length))).toBeLessThanOrEqual(80);
+  });
+
+  test('a mute hides only tasks of its group: one that a person gave up, with the same reason, is shown', async () => {
+    const stopped = (name: string, limit: { readonly onExhausted?: 'needs_manual' }) =>
+      defineTask<null>(name, {
+        retry: { maxAttempts: 1, ...limit },
+        run: () => {
+          throw new Failed(`${name} stopped`, { reason: 'shop.stopped' });
+        },
+      });
+    const types = [stopped('shelf.count', {}), stopped('shelf.move', { onExhausted: 'needs_manual' })];
+    const store = kind === 'SQLite' ? sqlite(project.store) : postgres(project.env?.HOLDFAST_STORE as string);
+    const shop = await openHoldfast({ store, tasks: types });
+    try {
+      const ids = [];
+      for (const type of types) ids.push((await shop.enqueue(type, null)).id);
+      const worker = shop.worker({ name: 'shelf' });
+      while (await worker.runOne());
+      await project.run('resolve', String(ids[1]), '--as', 'dead', '--note', 'given up');
+      await project.run('failures', 'mute', await groupOf('shelf.count'), '--note', 'known');
+      expect((await project.run('status')).stdout).toContain('2 dead: shop.stopped');
+    } finally {
+      await shop.close();
+    }
   });
 });

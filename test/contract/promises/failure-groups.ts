@@ -4,7 +4,7 @@ import type { FailureGroup } from '../../../src/failure/groups.ts';
 import type { Outcome } from '../../../src/failure/outcome.ts';
 import { MOST_FAILURE_GROUPS } from '../../../src/store/failure-groups.ts';
 import type { Claimed, Settlement, Store } from '../../../src/store/store.ts';
-import { gatherFailures, sightingOf } from '../../../src/worker/failure-groups.ts';
+import { gatherFailures, sightingOf, withNewFailures } from '../../../src/worker/failure-groups.ts';
 import { ended, failure, retryIn, type StoreFactory, settlement, succeeded, useScene } from '../scene.ts';
 
 const RETENTION = { default: 0 } as const;
@@ -123,5 +123,9 @@ export function promisesOfFailureGroups(factory: StoreFactory): void {
     expect(kept).toHaveLength(MOST_FAILURE_GROUPS);
     expect(kept[0]?.id).toBe(`g${MOST_FAILURE_GROUPS - 1}`);
     expect(await scene.store.failures.groups(['g7', 'nothing'])).toMatchObject([{ id: 'g7' }]);
+    scene.advance(1_000 + MOST_FAILURE_GROUPS);
+    await scene.store.tasks.settle([settling(await scene.start(worker), ended('dead'), 'y')]);
+    const seen = await withNewFailures(scene.store.failures);
+    expect([seen.length, seen[0]?.message, seen.some(({ id }) => id === 'g0')]).toEqual([1_000, 'y', false]);
   });
 }

@@ -35,7 +35,7 @@ const COLUMNS: readonly Column<EventJson>[] = [
   { id: 'when', title: 'When', cell: ({ at }) => <Time at={at} /> },
   { id: 'state', title: 'Then', cell: ({ state }) => <StateSign state={state} /> },
   { id: 'about', title: 'About', cell: (event) => <About event={event} /> },
-  { id: 'what', title: 'What happened', isWide: true, cell: ({ text }) => <bdi>{text}</bdi> },
+  { id: 'what', title: 'What happened', isWidest: true, cell: ({ text }) => <bdi>{text}</bdi> },
 ];
 
 /** What happened lately to tasks, sources and queues, the newest first. */

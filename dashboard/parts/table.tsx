@@ -15,6 +15,8 @@ export interface Column<Row> {
   readonly sortedBy?: (row: Row) => number | string;
   /** Gets the width that the other columns leave. */
   readonly isWide?: boolean;
+  /** Gets all the width that the other columns do not need: their texts are short. */
+  readonly isWidest?: boolean;
 }
 
 export interface TableProps<Row> {
@@ -87,9 +89,9 @@ export function Table<Row>({ name, columns, rows, idOf, marked, onMark, previewe
                     />
                   </td>
                 )}
-                {columns.map(({ id: column, title, cell, isNumber, isWide }) => (
-                  <td key={column} data-title={title} class={isNumber ? 'number' : isWide ? 'wide' : ''}>
-                    {cell(row)}
+                {columns.map((column) => (
+                  <td key={column.id} data-title={column.title} class={styleOf(column)}>
+                    {column.cell(row)}
                   </td>
                 ))}
               </tr>
@@ -106,10 +108,16 @@ function isOnPlainText({ target }: Event): boolean {
   return !(target as Element).closest('a, button, input, label') && getSelection()?.isCollapsed !== false;
 }
 
+function styleOf<Row>({ isNumber, isWide, isWidest }: Column<Row>): string {
+  if (isNumber) return 'number';
+  if (isWidest) return 'wide widest';
+  return isWide ? 'wide' : '';
+}
+
 /** Sorts by `sort=count` or, downwards, `sort=-count` of the query. */
 function Heading<Row>({ column }: { readonly column: Column<Row> }) {
-  const { id, title, isNumber, isWide, sortedBy } = column;
-  const style = isNumber ? 'number' : isWide ? 'wide' : '';
+  const { id, title, sortedBy } = column;
+  const style = styleOf(column);
   if (!sortedBy)
     return (
       <th scope="col" class={style}>

@@ -118,4 +118,30 @@ describe('the look of the pages', () => {
       );
     }
   });
+
+  test('in a very wide window a text has the width that it needs, buttons stand beside each other, and fields are no wider than what people write', async () => {
+    const page = await pageAt('events', 2560);
+    const lines = await page.locator('td[data-title="What happened"]').evaluateAll((cells) =>
+      cells.map((cell) => {
+        const text = cell.ownerDocument.createRange();
+        text.selectNodeContents(cell);
+        return new Set([...text.getClientRects()].map(({ top }) => Math.round(top))).size;
+      }),
+    );
+    expect(lines.length).toBeGreaterThan(0);
+    for (const count of lines) expect(count).toBe(1);
+    await open(page, 'queues');
+    const tops = await page
+      .locator('tbody tr:first-child .row-acts button')
+      .evaluateAll((buttons) => buttons.map((button) => button.getBoundingClientRect().top));
+    expect(tops.length).toBeGreaterThan(1);
+    expect(new Set(tops).size).toBe(1);
+    for (const path of ['inbox', 'redrives/new', 'policies', 'policies/order.push', 'tasks/1', 'events']) {
+      await open(page, path);
+      const widths = await page
+        .locator('main .field :is(input, textarea, select)')
+        .evaluateAll((fields) => fields.map((field) => field.getBoundingClientRect().width));
+      for (const width of widths) expect(width, path).toBeLessThanOrEqual(1000);
+    }
+  });
 });

@@ -42,13 +42,14 @@ let asNodeDoes: NonNullable<typeof Error.prepareStackTrace>;
  */
 export function makeStackText(thrown: unknown): void {
   const usual = Error.prepareStackTrace;
-  if (!(thrown instanceof Error) || usual?.name !== 'ErrorPrepareStackTrace' || process.sourceMapsEnabled) return;
+  if (usual?.name !== 'ErrorPrepareStackTrace' || process.sourceMapsEnabled) return;
   asNodeDoes = usual;
   try {
+    if (!(thrown instanceof Error)) return;
     Error.prepareStackTrace = prepare;
     Reflect.get(thrown, 'stack');
   } catch {
-    // A getter threw, or this cannot be replaced. Then classifying reads the stack in the usual way.
+    // A getter or a trap of a Proxy threw, or this cannot be replaced. Then classifying reads the stack in the usual way.
   } finally {
     Error.prepareStackTrace = usual;
   }

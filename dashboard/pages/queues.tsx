@@ -23,7 +23,7 @@ const COLUMNS: readonly Column<QueueJson>[] = [
     title: 'Queue',
     sortedBy: ({ name }) => name,
     cell: ({ name }) => (
-      <a href={addressOf('tasks', { filter: printFilter({ queues: [name] }) })} class="task-link" title={name}>
+      <a href={addressOf('tasks', { filter: printFilter({ queues: [name] }) })} class="task-link wraps" title={name}>
         <bdi>{visible(name)}</bdi>
       </a>
     ),

@@ -11,8 +11,11 @@ export function Help() {
 
 function OpenHelp() {
   const dialog = useRef<HTMLDialogElement>(null);
+  const closes = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => {
     dialog.current?.showModal();
+    // Not on the box: Space there would switch off the keys that somebody came to read.
+    closes.current?.focus();
   }, []);
   const here = activeKeys.here.value.flat();
   const everywhere = activeKeys.everywhere.value;
@@ -36,7 +39,7 @@ function OpenHelp() {
         Single letters do something
       </label>
       <div class="dialog-foot">
-        <button type="button" class="primary" onClick={() => dialog.current?.close()}>
+        <button ref={closes} type="button" class="primary" onClick={() => dialog.current?.close()}>
           Close
         </button>
       </div>

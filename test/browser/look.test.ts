@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { useBrowser } from './browser.ts';
 import { useScene } from './scene.ts';
@@ -11,6 +11,13 @@ const PARTS = [
   ['schedules/nightly-report', 'Schedules'],
   ['redrives/new', 'Redrives'],
 ] as const;
+
+function edgesOf(part: Locator): Promise<{ readonly top: number; readonly bottom: number }> {
+  return part.evaluate((element) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    return { top, bottom };
+  });
+}
 
 describe('the look of the pages', () => {
   const scene = useScene('sqlite');
@@ -143,5 +150,40 @@ describe('the look of the pages', () => {
         .evaluateAll((fields) => fields.map((field) => field.getBoundingClientRect().width));
       for (const width of widths) expect(width, path).toBeLessThanOrEqual(1000);
     }
+  });
+
+  test('a queue with a long name hides none of its buttons in a window of the usual width', async () => {
+    const name = `orders-${'of-a-customer-'.repeat(6)}`;
+    await scene().dashboard.post('tasks', {
+      type: 'hello',
+      input: { name: 'a long queue' },
+      queue: name,
+      at: '2099-01-01T00:00:00Z',
+    });
+    const page = await pageAt('queues');
+    await page.getByText(name).waitFor();
+    const frame = page.locator('.table-frame');
+    expect(await frame.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0);
+  });
+
+  test('what is said after an act does not hide the actions for marked rows', async () => {
+    for (const width of [360, 1280]) {
+      const page = await pageAt('tasks?filter=state:succeeded', width);
+      await page.keyboard.press('j');
+      await page.keyboard.press('x');
+      await page.keyboard.press('r');
+      const [said, bar] = [page.locator('.said'), page.locator('.bulk')];
+      const [{ top, bottom }, { top: barTop, bottom: barBottom }] = await Promise.all([edgesOf(said), edgesOf(bar)]);
+      expect(bottom <= barTop || top >= barBottom, `at ${width} px`).toBe(true);
+    }
+  });
+
+  test('the help has the focus on the button that closes it, not on the box that switches keys off', async () => {
+    const page = await pageAt('');
+    await page.keyboard.press('?');
+    await page.keyboard.press('Space');
+    await expect.poll(() => page.locator('dialog').count()).toBe(0);
+    await page.keyboard.press('?');
+    expect(await page.locator('dialog input[type=checkbox]').isChecked()).toBe(true);
   });
 });

@@ -1,6 +1,7 @@
 import { formatDuration, type Milliseconds } from '../duration.ts';
 import type { Because } from '../failure/decide.ts';
 import type { Failure } from '../failure/outcome.ts';
+import { remember } from '../remember.ts';
 import { readStored } from '../stored-json.ts';
 
 /**
@@ -30,13 +31,12 @@ export function splitFailure(failure: Failure): SplitText {
   if (known && hasSameRest(known.failure, failure)) return { shared: known.shared, own: message };
   const shared = JSON.stringify({ ...failure, message: undefined });
   // A copy, because whoever else has the failure may change it.
-  keep(knownFailures, fingerprint, { failure: { ...failure, evidence: { ...failure.evidence } }, shared });
+  remember(knownFailures, fingerprint, { failure: { ...failure, evidence: { ...failure.evidence } }, shared });
   return { shared, own: message };
 }
 
 /** The last failure with each fingerprint. To compare two costs a tenth of making the JSON of one. */
 const knownFailures = new Map<string, { readonly failure: Failure; readonly shared: string }>();
-const MOST_KNOWN = 1_000;
 
 /** Whether two failures without causes differ only in their messages. */
 function hasSameRest(a: Failure, b: Failure): boolean {
@@ -54,11 +54,6 @@ function hasSameRest(a: Failure, b: Failure): boolean {
     a.evidence.rule === b.evidence.rule &&
     a.evidence.field === b.evidence.field
   );
-}
-
-function keep<Value>(known: Map<string, Value>, name: string, value: Value): void {
-  if (known.size >= MOST_KNOWN) known.clear();
-  known.set(name, value);
 }
 
 export function joinFailure({ shared, own }: SplitText, unreadable: string[]): Failure | null {

@@ -3,6 +3,7 @@ import { ownFrame } from '../failure/classify/stack.ts';
 import type { Because, Decision } from '../failure/decide.ts';
 import { addSightings, type FailureGroup, groupsIn, type Sample, type SightedAs } from '../failure/groups.ts';
 import type { Failure, Outcome } from '../failure/outcome.ts';
+import { remember } from '../remember.ts';
 import { type FailureStore, MOST_FAILURE_GROUPS, type Sighted } from '../store/failure-groups.ts';
 import { lastError } from '../store/last-error.ts';
 import type { Claimed } from '../store/store.ts';
@@ -56,7 +57,6 @@ export function sightingOf(
   return before === undefined ? undefined : { as: sightedAs(next, source, because, before) };
 }
 
-const MOST_KNOWN = 1_000;
 const knownSightings = new Map<string, SightedAs>();
 
 function sightedAs(
@@ -72,7 +72,7 @@ function sightedAs(
     as = { next, source, policyVersion };
     if (before !== undefined) as.before = before;
     if (group !== undefined) as.group = group;
-    keep(knownSightings, key, as);
+    remember(knownSightings, key, as);
   }
   return as;
 }
@@ -89,7 +89,7 @@ function sampleOf(type: string, failure: Failure, group: string): Sample {
   const fingerprint = fingerprintOf(failure);
   const sample: Writable<Sample> = { type, fingerprint, kind, reason, name, message };
   if (frame !== undefined) sample.frame = frame;
-  keep(knownSamples, group, { sample, stack });
+  remember(knownSamples, group, { sample, stack });
   return sample;
 }
 
@@ -103,14 +103,9 @@ function groupId(type: string, fingerprint: string): string {
   let id = knownIds.get(name);
   if (id === undefined) {
     id = hash(name).slice(0, 10);
-    keep(knownIds, name, id);
+    remember(knownIds, name, id);
   }
   return id;
 }
 
 const knownIds = new Map<string, string>();
-
-function keep<Value>(known: Map<string, Value>, name: string, value: Value): void {
-  if (known.size >= MOST_KNOWN) known.clear();
-  known.set(name, value);
-}

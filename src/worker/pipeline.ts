@@ -58,11 +58,11 @@ export const SHUT_DOWN = 'Its worker shut down before it began.';
 /** So many handlers are called one after the other. Then other microtasks get their turn. */
 const MOST_IN_A_ROW = 100;
 
-/** What the outcome of an execution leads to. Of a class for the reason that stands at `ClaimedTask`. */
-class Begun implements Callbacks {
+/** An execution, and what follows its outcome. Of a class for the reason that stands at `ClaimedTask`. */
+class Started implements Callbacks {
   readonly execution: Execution;
   onDecided: (() => void) | undefined;
-  readonly #onWritten: (begun: Begun, ended: Ended) => void;
+  readonly #onWritten: (started: Started, ended: Ended) => void;
   readonly #unwritten: Set<Execution>;
   readonly waiter: ((ended: Ended) => void) | undefined;
 
@@ -70,7 +70,7 @@ class Begun implements Callbacks {
     execution: Execution,
     waiter: ((ended: Ended) => void) | undefined,
     unwritten: Set<Execution>,
-    onWritten: (begun: Begun, ended: Ended) => void,
+    onWritten: (started: Started, ended: Ended) => void,
   ) {
     this.execution = execution;
     this.waiter = waiter;
@@ -102,7 +102,7 @@ export class Pipeline implements WorkerHandlers {
   /** Claims that are being settled without a start. */
   readonly #unbegun = new Set<Claimed>();
   /** Executions whose handlers are called at the end of this turn. */
-  readonly #starting: Begun[] = [];
+  readonly #starting: Started[] = [];
   #isBeginning = false;
   #begun = 0;
 
@@ -141,7 +141,7 @@ export class Pipeline implements WorkerHandlers {
       void this.handBack(claimed, refusal).then(onEnded);
       return;
     }
-    this.#starting.push(new Begun(this.#start(claimed), onEnded, this.#unwritten, this.#onWritten));
+    this.#starting.push(new Started(this.#start(claimed), onEnded, this.#unwritten, this.#onWritten));
     // The caller must have the execution before its handler starts. All that start in this turn share the microtask.
     if (this.#starting.length === 1 && !this.#isBeginning) queueMicrotask(() => this.#beginAll());
   }
@@ -165,7 +165,7 @@ export class Pipeline implements WorkerHandlers {
         }
         unconditional -= 1;
         begun += 1;
-        this.#begin(starting[begun - 1] as Begun);
+        this.#begin(starting[begun - 1] as Started);
       }
     } finally {
       starting.splice(0, begun);
@@ -174,11 +174,11 @@ export class Pipeline implements WorkerHandlers {
     }
   }
 
-  #begin(begun: Begun): void {
-    const { execution } = begun;
+  #begin(started: Started): void {
+    const { execution } = started;
     execution.begin((judged) => {
       if (execution.ended) this.#freeSlot(execution, saysSomething(judged.outcome));
-      this.#settle(begun, judged);
+      this.#settle(started, judged);
       if (judged.outcome.kind === 'success') this.#options.onRoom();
     });
   }
@@ -304,11 +304,11 @@ export class Pipeline implements WorkerHandlers {
     this.#options.suspects.end(execution.claimed, reported);
   }
 
-  #settle(begun: Begun, judged: Judged): void {
-    const { execution } = begun;
+  #settle(started: Started, judged: Judged): void {
+    const { execution } = started;
     const { progress } = execution;
     if (progress?.saving) {
-      void progress.saving.then(() => this.#settle(begun, judged));
+      void progress.saving.then(() => this.#settle(started, judged));
       return;
     }
     const { outcome, returned, error, unhealthy } = judged;
@@ -330,11 +330,11 @@ export class Pipeline implements WorkerHandlers {
     if (limit) ending.limit = limit;
     if (error !== undefined) ending.error = error;
     // A failure may hold its source, so no task begins before the settler has decided about it.
-    if (outcome.kind !== 'success') begun.onDecided = onRoom;
-    settler.begin(claimed, policy, ending, begun);
+    if (outcome.kind !== 'success') started.onDecided = onRoom;
+    settler.begin(claimed, policy, ending, started);
   }
 
-  readonly #onWritten = ({ execution, waiter }: Begun, ended: Ended): void => {
+  readonly #onWritten = ({ execution, waiter }: Started, ended: Ended): void => {
     const heldSlot = this.#unwritten.delete(execution);
     this.#executions.leave(execution);
     this.#options.onLeft(execution.claimed, ended, heldSlot);

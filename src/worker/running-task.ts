@@ -37,7 +37,7 @@ export function runningTask(behind: Behind, maxAttempts: number): RunningTask {
     heartbeat: () => behind.heartbeat(),
     rateLimit: (limit) => behind.rateLimit(limit),
   } as Writable<RunningTask>;
-  new Execution(task, behind);
+  new BehindTask(task, behind);
   defineGetter.call(task, 'idempotencyKey', idempotencyKey);
   defineGetter.call(task, 'signal', signal);
   defineGetter.call(task, 'log', log);
@@ -59,8 +59,8 @@ class Given {
   }
 }
 
-/** A private field of the task, which no copy and no list of its members shows. To define a property would take four times as long. */
-class Execution extends Given {
+/** What is behind the task, in a private field of it, which no copy and no list of its members shows. To define a property would take four times as long. */
+class BehindTask extends Given {
   readonly #behind: Behind;
 
   constructor(task: object, behind: Behind) {
@@ -83,19 +83,19 @@ const defineGetter = (Object.prototype as unknown as { __defineGetter__(name: st
 // Most handlers use none of these members, so their values are made at the first use. All tasks share the functions: with functions of
 // its own, V8 would store each task as a dictionary, which takes three times as long and 2 kB.
 function idempotencyKey(this: object): string {
-  return idempotencyKeyOf(Execution.of(this).claimed);
+  return idempotencyKeyOf(BehindTask.of(this).claimed);
 }
 
 function signal(this: object): AbortSignal {
-  return Execution.of(this).signal;
+  return BehindTask.of(this).signal;
 }
 
 function checkpoint(this: object): Json | undefined {
-  return Execution.of(this).checkpoint;
+  return BehindTask.of(this).checkpoint;
 }
 
 function log(this: object): Logger {
-  const { claimed, log: ofWorker } = Execution.of(this);
+  const { claimed, log: ofWorker } = BehindTask.of(this);
   const { lease, type } = claimed;
   return withFields(ofWorker, { task: lease.task, type, execution: lease.execution });
 }

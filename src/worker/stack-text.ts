@@ -1,3 +1,6 @@
+import { OWN_FOLDER } from '../failure/classify/stack.ts';
+import { remember } from '../remember.ts';
+
 /*
  * Node makes the text of an error's stack when it is first read, and needs 7 µs for ten frames. Most errors are thrown where others were
  * thrown before, so the text of equal frames is made once.
@@ -25,13 +28,9 @@ interface Names {
   readonly method: string | null;
 }
 
-const MOST_KNOWN = 1_000;
 /** A text that is longer is made each time. */
 const LONGEST_KNOWN = 16_384;
 const known = new Map<number, Known>();
-
-/** The folder of Holdfast's own code. */
-const OWN_FOLDER = /^.*\/(?:src|dist)\//.exec(import.meta.url)?.[0] ?? import.meta.url;
 
 /** How Node makes the text, if nothing else in this process replaces that. */
 let asNodeDoes: NonNullable<typeof Error.prepareStackTrace>;
@@ -64,8 +63,7 @@ function prepare(error: Error, sites: NodeJS.CallSite[]): unknown {
   const header = asNodeDoes(error, []);
   const names = namesOf(sites);
   if (names && typeof text === 'string' && text.length <= LONGEST_KNOWN && text.startsWith(header)) {
-    if (known.size >= MOST_KNOWN) known.clear();
-    known.set(place, { positions, names, frames: text.slice(header.length), header, text });
+    remember(known, place, { positions, names, frames: text.slice(header.length), header, text });
   }
   return text;
 }

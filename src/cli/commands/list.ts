@@ -121,7 +121,7 @@ class WatchedList implements LiveView {
     this.#readAt = timeNow();
   }
 
-  isOld(problem?: Problem): void {
+  markOld(problem?: Problem): void {
     this.#trouble = `  of ${this.#readAt}: ${problem ? visible(problem.message) : 'the store does not answer'}`;
   }
 

@@ -26,10 +26,10 @@ export interface LiveView {
   /** Reads what is to be shown. Called each second. */
   read(): Promise<void>;
   /**
-   * What was read last is old, and stays: why, if reading failed and is tried again; without, the store has not answered for some time,
-   * for example because its server restarts.
+   * Says from now on that what was read last is old. `problem`: why reading failed, which is tried again. Without it, the store has not
+   * answered for some time, for example because its server restarts.
    */
-  isOld(problem?: Problem): void;
+  markOld(problem?: Problem): void;
   /** The lines of the whole screen. */
   draw(size: Size): readonly string[];
   /** What a key does; false if it means nothing to it: then q ends, and p pauses. */
@@ -62,7 +62,7 @@ export async function live({ out }: Terminal, view: LiveView): Promise<void> {
     } catch (error) {
       const problem = problemOf(error);
       if (!problem.retryable) throw error;
-      view.isOld(problem);
+      view.markOld(problem);
     }
   };
   /** Returns whether the store answered at once. */
@@ -77,7 +77,7 @@ export async function live({ out }: Terminal, view: LiveView): Promise<void> {
       await Promise.race([reading, asked, sleeper.sleep(EVERY_MS)]);
       if (isRead || waits < QUIET_WAITS) continue;
       isPrompt = false;
-      view.isOld();
+      view.markOld();
       draw();
     }
     return isPrompt;

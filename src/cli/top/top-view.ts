@@ -64,7 +64,7 @@ export class TopView implements LiveView {
     this.#readAt = timeNow();
   }
 
-  isOld(problem?: Problem): void {
+  markOld(problem?: Problem): void {
     const why = problem ? inOneLine(problem) : 'the store does not answer';
     this.#trouble = `What is shown is of ${this.#readAt}: ${why}`;
   }

@@ -1,3 +1,4 @@
+import { remember } from '../../remember.ts';
 import type { Failure } from '../outcome.ts';
 
 /** The classes of JavaScript itself, by their prototypes. Their instances have no fields of their own but the message. */
@@ -8,7 +9,6 @@ const PLAIN = new Map<unknown, string>(
   ]),
 );
 
-const MOST_KNOWN = 1_000;
 const LONGEST_MESSAGE = 256;
 const LONGEST_STACK = 4_096;
 
@@ -53,6 +53,5 @@ export function knownFailure({ name, message, stack }: PlainError): Failure | un
 
 export function keepFailure(error: PlainError, failure: Failure): void {
   if (failure.retryAfterMs !== undefined) return;
-  if (known.size >= MOST_KNOWN) known.clear();
-  known.set(error.stack, { error, failure: { ...failure } });
+  remember(known, error.stack, { error, failure: { ...failure } });
 }

@@ -1,3 +1,4 @@
+import { remember } from '../../remember.ts';
 import { clean } from './describe.ts';
 import { readText } from './inspect.ts';
 import { withoutSecrets } from './secrets.ts';
@@ -8,11 +9,10 @@ const LONGEST_STACK = 4_096;
 
 /** Frames that were read before, because most errors are thrown at few places. */
 const known = new Map<string, string | undefined>();
-const MOST_KNOWN = 1_000;
 const LONGEST_KNOWN = 4_096;
 
 /** The folder of Holdfast's own code. Its frames say nothing about an error of a handler. */
-const OWN_FOLDER = /^.*\/(?:src|dist)\//.exec(import.meta.url)?.[0] ?? import.meta.url;
+export const OWN_FOLDER = /^.*\/(?:src|dist)\//.exec(import.meta.url)?.[0] ?? import.meta.url;
 const OWN_PATH = decodeURI(OWN_FOLDER).replace(/^file:\/\//, '');
 
 /**
@@ -27,8 +27,7 @@ export function framesOf(thrown: unknown, longest = LONGEST_STACK): string | und
   const key = `${longest}${text}`;
   if (known.has(key)) return known.get(key);
   const frames = readFrames(text, longest);
-  if (known.size >= MOST_KNOWN) known.clear();
-  if (key.length <= LONGEST_KNOWN) known.set(key, frames);
+  if (key.length <= LONGEST_KNOWN) remember(known, key, frames);
   return frames;
 }
 

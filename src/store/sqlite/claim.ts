@@ -484,17 +484,12 @@ export class Claiming {
     const others: number[] = [];
     for (let id = first; id <= last; id++) {
       const payload = found[id - first];
-      if (typeof payload === 'string')
-        rows.set(id, {
-          ...like,
-          id,
-          submitted_at: times[id - first] as number,
-          key: null,
-          deadline: null,
-          unique_while: null,
-          payload,
-        });
-      else others.push(id);
+      if (typeof payload !== 'string') {
+        others.push(id);
+        continue;
+      }
+      const submitted_at = times[id - first] as number;
+      rows.set(id, { ...like, id, submitted_at, key: null, deadline: null, unique_while: null, payload });
     }
     return others;
   }

@@ -489,7 +489,7 @@ export class Settling {
   }
 }
 
-/** Tasks that were leased by one claim, and are executed for the same time. */
+/** Tasks of one claim whose executions have the same number. */
 interface LeaseGroup {
   readonly token: string;
   readonly execution: number;

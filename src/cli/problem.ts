@@ -1,5 +1,12 @@
 import { ERRORS } from '../error-codes.ts';
-import { type ConfigProblem, type ErrorCode, HoldfastError, InvalidConfigError, StoreError } from '../errors.ts';
+import {
+  type ConfigProblem,
+  type ErrorCode,
+  FailureGroupNotFoundError,
+  HoldfastError,
+  InvalidConfigError,
+  StoreError,
+} from '../errors.ts';
 import { InvalidFilterError } from '../filter.ts';
 import { visible, visibleLines } from '../views/visible.ts';
 import { EXIT } from './exit-codes.ts';
@@ -60,6 +67,12 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof InvalidConfigError) return problemOfConfig(error);
   if (error instanceof InvalidFilterError) return problemOfFilter(error);
+  if (error instanceof FailureGroupNotFoundError) {
+    return new Problem(error.code, `there is no group of failures '${visible(error.group)}' in this store`, {
+      hints: ['list those that exist: holdfast failures --all'],
+      cause: error,
+    });
+  }
   if (error instanceof HoldfastError) {
     const retryable = error instanceof StoreError && error.retryable;
     return new Problem(error.code, error.message, { cause: error, retryable });

@@ -32,6 +32,9 @@ import { worksAll } from './workers-alive.ts';
 /** How many tasks are named in one line. */
 const MOST_NAMED = 5;
 
+/** How many due tasks are looked at to name the program that takes them. */
+const MOST_DUE = 20;
+
 /** How many tasks of a kind are counted, or looked at, where a few would tell the same. */
 const MOST_LOOKED_AT = 1_000;
 
@@ -107,11 +110,17 @@ export async function seenStatus(
   const working = alive.filter(worksAll);
   const ofType = missed.filter((kind) => (lackOf(working, kind)?.of ?? 'type') === 'type');
   const programs = await programsOf(holdfast, byType(ofType), now);
+  // Where only the source of due tasks holds them, these are not missed.
+  const nobody = counts.due > 0 && working.length === 0;
+  const behindSources = nobody && missed.length === 0 ? await dueTypes(holdfast, now) : [];
+  const start = behindSources.some(isOwnType)
+    ? undefined
+    : (await programsOf(holdfast, countedOnce(behindSources), now))[0]?.start;
   const attention = [
     ...refusedConfig(commands, refused),
     ...clocks(commands, clock),
     ...(await attentionFrom(commands, holdfast, counts, groups)),
-    ...unclaimed(commands, counts, working.length > 0, programs),
+    ...unclaimed(commands, counts, working.length > 0, programs, start),
     ...lacking(commands, working, missed),
     ...(await lapsed(commands, holdfast, counts, alive)),
     ...behind,
@@ -330,12 +339,33 @@ async function stoppedRedrives(commands: CommandLine, holdfast: Operations, now:
   });
 }
 
-/** Due tasks that no running worker takes, because of a misspelt name or a missing worker. */
+/** The types of the newest due tasks. */
+async function dueTypes(holdfast: Operations, now: number): Promise<readonly string[]> {
+  const { tasks } = await holdfast.administration.search(
+    { states: ['ready', 'scheduled'] },
+    {
+      limit: MOST_DUE,
+      most: MOST_LOOKED_AT,
+      keep: ({ state, dueAt }) => state === 'ready' || (dueAt?.getTime() ?? now + 1) <= now,
+    },
+  );
+  return [...new Set(tasks.map(({ type }) => type))];
+}
+
+function countedOnce(types: readonly string[]): readonly ReadyCount[] {
+  return types.map((name) => ({ name, ready: 1 }));
+}
+
+/**
+ * Due tasks that no running worker takes, because of a misspelt name or a missing worker. `start`: the program to start for due tasks
+ * that only their source holds, if no command runs them.
+ */
 function unclaimed(
   commands: CommandLine,
   { due }: Counts,
   someoneWorks: boolean,
   programs: readonly Program[],
+  start: string | undefined,
 ): Attention[] {
   if (someoneWorks) return programs.map((program) => ofProgram(commands, program));
   const foreign = programs.filter(({ start }) => start !== undefined);
@@ -343,6 +373,10 @@ function unclaimed(
   const rest = due - ofForeign.reduce((sum, { count }) => sum + count, 0);
   if (rest <= 0 || (foreign.length > 0 && foreign.length === programs.length)) return ofForeign;
   const text = `${rest === 1 ? '1 task is due' : `${rest} tasks are due`}, and no worker is running`;
+  if (start !== undefined) {
+    const look = commands.command('list state:ready,scheduled');
+    return [{ kind: 'no_worker', count: rest, text: `${text}: ${start}`, command: look }];
+  }
   return [{ kind: 'no_worker', count: rest, text, command: commands.command('worker') }, ...ofForeign];
 }
 

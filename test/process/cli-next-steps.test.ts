@@ -95,6 +95,23 @@ describe.concurrent('of a task of a type that the command line cannot run', () =
   });
 });
 
+test('status names the program for due tasks that only their source holds', async ({ project }) => {
+  await project.run('enqueue', 'mail', '1');
+  await project.run('sources', 'hold', 'mail');
+  const { stdout } = await project.run('status');
+  expect(stdout).toContain(
+    '1 task is due, and no worker is running: start the program that defines it (no worker has taken it yet)\n',
+  );
+  expect(stdout).not.toMatch(/holdfast (worker|resume)/);
+});
+
+test('an unknown group of failures is answered with the command that lists them', async ({ project }) => {
+  await project.run('enqueue', 'mail', '1');
+  expect((await project.run('failures', 'show', 'ab')).stderr).toBe(
+    "error: there is no group of failures 'ab' in this store\n       list those that exist: holdfast failures --all   (exit 3)\n",
+  );
+});
+
 describe.concurrent('holdfast enqueue', () => {
   test('records a task for a program, and prints its number', async ({ project }) => {
     const first = await project.run(

@@ -54,12 +54,11 @@ export class Failures {
   /** All groups, or those that fit a filter; those that failed last first. @throws InvalidInputError for an invalid filter. */
   async list(options: FailureListOptions = {}): Promise<readonly FailureGroupView[]> {
     refuseUnknown(options, ['filter'], 'failures.list');
-    const { failures, upkeep } = this.#store;
+    const { upkeep } = this.#store;
     const given = options.filter === undefined ? '' : text(options.filter, 'filter', LONGEST_FILTER);
     refuseOtherKeys(given, FILTER_KEYS);
     const { endedFrom, endedBefore, ...filter } = parseFilter(given, new Date(upkeep.now()));
-    while (await gatherFailures(failures));
-    return (await failures.groups())
+    return (await allGroups(this.#store))
       .filter(
         ({ sources, message, lastAt, ...group }) =>
           lastAt >= (endedFrom ?? lastAt) &&
@@ -111,6 +110,7 @@ export class Failures {
   async #act(verb: FailureVerb, id: string, options: ActionOptions, lasts?: Milliseconds): Promise<FailureGroupView> {
     const whose = by(options, `failures.${verb}`);
     const { failures, upkeep } = this.#store;
+    while (await gatherFailures(failures));
     const { id: known } = await this.get(id);
     for (;;) {
       // The revision first: a change after it makes the write fail.
@@ -132,7 +132,15 @@ export class Failures {
 /** All groups, those that failed last first, with the failures that have not been added to them yet. Writes nothing. */
 export async function failureGroupsSeen({ failures, upkeep }: Store): Promise<readonly FailureGroupView[]> {
   const now = upkeep.now();
-  return (await withNewFailures(failures)).map((group) => viewOf(group, now));
+  return (await withNewFailures(failures)).groups.map((group) => viewOf(group, now));
+}
+
+/** Few new failures are added only to what is returned. So a reader need not wait for a transaction of another process. */
+async function allGroups({ failures }: Store): Promise<readonly FailureGroup[]> {
+  const { groups, areMore } = await withNewFailures(failures);
+  if (!areMore) return groups;
+  while (await gatherFailures(failures));
+  return (await withNewFailures(failures)).groups;
 }
 
 function viewOf(group: FailureGroup, now: number): FailureGroupView {

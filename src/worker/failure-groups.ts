@@ -28,15 +28,21 @@ export async function gatherFailures(failures: FailureStore): Promise<boolean> {
 }
 
 /**
- * The groups that a store keeps, those that failed last first, with the entries that are not in them yet. Of very many entries, the
- * oldest are added.
+ * The groups that a store keeps, those that failed last first, with the entries that are not in them yet. Of very many entries, only
+ * the oldest are added, and `areMore` is true. Writes nothing.
  */
-export async function withNewFailures(failures: FailureStore): Promise<readonly FailureGroup[]> {
-  const groups = new Map((await failures.groups()).map((group) => [group.id, group]));
-  const { entries } = await failures.entries(AT_ONCE);
-  for (const { at, sightings } of entries) addSightings(groups, sightings, at);
-  const all = [...groups.values()];
-  return entries.length === 0 ? all : all.sort((a, b) => b.lastAt - a.lastAt).slice(0, MOST_FAILURE_GROUPS);
+export async function withNewFailures(
+  failures: FailureStore,
+): Promise<{ readonly groups: readonly FailureGroup[]; readonly areMore: boolean }> {
+  const { revision } = await failures.entries(0);
+  const kept = new Map((await failures.groups()).map((group) => [group.id, group]));
+  const { revision: after, entries } = await failures.entries(AT_ONCE);
+  // Entries that another process has added to the groups meanwhile would be missing in both.
+  if (after !== revision) return withNewFailures(failures);
+  for (const { at, sightings } of entries) addSightings(kept, sightings, at);
+  const all = [...kept.values()];
+  const groups = entries.length === 0 ? all : all.sort((a, b) => b.lastAt - a.lastAt).slice(0, MOST_FAILURE_GROUPS);
+  return { groups, areMore: entries.length === AT_ONCE };
 }
 
 /**

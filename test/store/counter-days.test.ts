@@ -63,7 +63,11 @@ test('on PostgreSQL an hour counts that another program adds while the tables ar
   const former = new pg.Client({ connectionString: database.directUrl });
   await former.connect();
   try {
+    // What the steps after the 29th made.
     await former.query(`
+      DROP TRIGGER remove_bodies ON holdfast.succeeded;
+      DROP TRIGGER replace_body ON holdfast.bodies;
+      DROP FUNCTION holdfast.remove_bodies, holdfast.replace_body;
       DROP TRIGGER counters_added ON holdfast.counters;
       DROP TRIGGER counters_changed ON holdfast.counters;
       DROP TRIGGER counters_removed ON holdfast.counters;

@@ -34,7 +34,7 @@ import { LostLeases } from './recover.ts';
 import { SqliteRedrives } from './redrives.ts';
 import { Restricted } from './restricted.ts';
 import { SqliteSchedules } from './schedules.ts';
-import { COUNT_REMOVED, migrate, SCHEMA } from './schema.ts';
+import { COUNT_REMOVED, migrate, refuseTooNew, SCHEMA } from './schema.ts';
 import { SharedTexts } from './shared-texts.ts';
 import { SourceStates } from './source-states.ts';
 import { SqliteSources } from './sources.ts';
@@ -319,6 +319,8 @@ function prepare(sql: Sql, path: string, durability: Durability, { name }: Libra
       `SQLite did not take synchronous=${wanted.name} for ${path}: it uses ${SYNCHRONOUS_NAMES[synchronous(sql) ?? -1] ?? 'an unknown setting'}. Use the better-sqlite3 that Holdfast installs.`,
     );
   }
+  // Whoever only reads does not wait for the transaction of another process.
+  if (refuseTooNew(sql, path).schema >= SCHEMA) return;
   sql.run('BEGIN IMMEDIATE');
   try {
     migrate(sql, path);

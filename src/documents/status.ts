@@ -339,16 +339,16 @@ async function stoppedRedrives(commands: CommandLine, holdfast: Operations, now:
   });
 }
 
-/** The types of the newest due tasks. */
-async function dueTypes(holdfast: Operations, now: number): Promise<readonly string[]> {
-  const { tasks } = await holdfast.administration.search(
-    { states: ['ready', 'scheduled'] },
-    {
-      limit: MOST_DUE,
-      most: MOST_LOOKED_AT,
-      keep: ({ state, dueAt }) => state === 'ready' || (dueAt?.getTime() ?? now + 1) <= now,
-    },
-  );
+/** The types of the newest ready tasks; if none is ready, of the newest scheduled ones that are due. */
+async function dueTypes({ administration }: Operations, now: number): Promise<readonly string[]> {
+  const ready = await administration.search({ states: ['ready'] }, { limit: MOST_DUE, most: MOST_DUE });
+  const { tasks } =
+    ready.tasks.length > 0
+      ? ready
+      : await administration.search(
+          { states: ['scheduled'] },
+          { limit: MOST_DUE, most: MOST_LOOKED_AT, keep: ({ dueAt }) => dueAt !== undefined && dueAt.getTime() <= now },
+        );
   return [...new Set(tasks.map(({ type }) => type))];
 }
 

@@ -110,8 +110,9 @@ export class Failures {
   async #act(verb: FailureVerb, id: string, options: ActionOptions, lasts?: Milliseconds): Promise<FailureGroupView> {
     const whose = by(options, `failures.${verb}`);
     const { failures, upkeep } = this.#store;
-    while (await gatherFailures(failures));
     const { id: known } = await this.get(id);
+    // What `get` has found may not be in a group that the store keeps yet.
+    while (await gatherFailures(failures));
     for (;;) {
       // The revision first: a change after it makes the write fail.
       const { revision } = await failures.entries(0);
